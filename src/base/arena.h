@@ -34,8 +34,8 @@ struct mk_arena {
 
 /* Initializes an arena, which allocates nothing yet. `cache` may be NULL and must outlive the arena. */
 void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache);
-/* Allocates a first block of `size` bytes and makes later ones small, for a long-lived arena that needs less
- * than a standard block. False: out of memory. */
+/* Allocates a first block with space for `size` bytes, and makes later blocks small, for a long-lived arena
+ * that needs less than a standard block. False: out of memory. */
 bool mk_arena_set_first_block(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* Runs the cleanups and frees all memory. The arena is usable again and `failed` is cleared. */
 void mk_arena_fini(struct mk_arena *a);

@@ -30,7 +30,7 @@ static mk_str html_entity(char c)
 
 #define BIT(c) (UINT64_C(1) << (c))
 
-/* All characters with an entity have codes below 64; all letters have higher codes. */
+/* The codes of all characters with an entity are below 64, so a 64-bit mask holds them. */
 static bool needs_html_escape(char c)
 {
     unsigned char at = (unsigned char)c;
@@ -124,7 +124,7 @@ static uint64_t load_1_to_7_bytes(mk_str s)
     return (uint64_t)last << 32 | first;
 }
 
-/* The test of the last eight bytes overlaps the previous one. */
+/* The test of the last eight bytes may overlap the previous test. */
 static bool is_plain(mk_str s)
 {
     size_t n = 0;
@@ -202,7 +202,7 @@ static void append_json_escaped(struct mk_buf *out, mk_str s, size_t len)
     if (c == '"' || c == '\\')
         mk_buf_add_char(out, '\\');
     if (len == 0 || c < 0x20 || c == 0x7f)
-        mk_buf_addf(out, "\\u%04x", c); /* not UTF-8: read the byte as Latin-1 */
+        mk_buf_addf(out, "\\u%04x", c); /* a control character, or a byte of invalid UTF-8, read as Latin-1 */
     else if (c == 0xc2 && second < 0xa0)
         mk_buf_addf(out, "\\u%04x", second); /* U+0080 to U+009F: a terminal may interpret them */
     else
@@ -300,7 +300,7 @@ void mk_hex_encode(struct mk_buf *out, mk_str s)
 
 bool mk_consttime_eq(mk_str a, mk_str b)
 {
-    volatile unsigned char differs = 0; /* volatile: keeps the compiler from leaving the loop early */
+    volatile unsigned char differs = 0; /* volatile: keeps the compiler from ending the loop early */
     if (a.len != b.len)
         return false;
     for (size_t i = 0; i < a.len; i++)

@@ -36,7 +36,8 @@ static inline void siphash_round(uint64_t v[4])
     v[2] = rotate_left(v[2], 32);
 }
 
-/* Returns the XOR of the two halves of the product. */
+/* Returns the XOR of the two halves of the 128-bit product; a similar mix if the compiler lacks 128-bit
+ * integers. */
 #ifdef __SIZEOF_INT128__
 static inline uint64_t multiply_fold(uint64_t a, uint64_t b)
 {

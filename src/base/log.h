@@ -17,12 +17,12 @@ struct mk_log {
     void *data; /* for the sink */
 };
 
-/* Not public: plugins would keep the count with which they were built. */
+/* Not public: a plugin built for an older version would contain an outdated count. */
 enum { MK_LOG_LEVEL_COUNT = MK_LOG_DEBUG + 1 };
 
 extern const char *const mk_log_level_names[MK_LOG_LEVEL_COUNT];
 
-/* Sanitizes text that may quote a client. The text ends with a NUL. */
+/* Replaces control characters in text that may quote a client. A NUL must follow the `len` bytes. */
 void mk_log_sanitize(char *text, size_t len);
 
 /* `log` may be NULL: the message is dropped. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Apart from num.c, so that small programs that parse integers do not link strtod(). */
+/* Separate from num.c, so that small programs that parse integers do not link strtod(). */
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ bool mk_num_parse_double(mk_str s, double *out)
     memcpy(text, s.p, s.len);
     text[s.len] = '\0';
     char *point = strchr(text, '.');
-    if (point && *localeconv()->decimal_point) /* strtod() expects that of the locale */
+    if (point && *localeconv()->decimal_point) /* strtod() expects the decimal point of the locale */
         *point = *localeconv()->decimal_point;
     double n = strtod(text, NULL);
     if (!isfinite(n))

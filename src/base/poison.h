@@ -24,7 +24,7 @@
 #define MK_POISON(p, size)   ((void)(p), (void)(size))
 #define MK_UNPOISON(p, size) ((void)(p), (void)(size))
 
-/* A weak reference resolves even if only a plugin, or the program that embeds libmonkey, has the
+/* This weak reference is not NULL if a plugin, or the program that embeds libmonkey, was built with the
  * sanitizer. */
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 

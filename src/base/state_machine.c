@@ -7,7 +7,7 @@
 
 enum { KEPT = MK_STATE_CHECKS ? 256 : 1, SHOWN = 16 };
 
-/* Last transitions of all state machines in this thread: the latest is at `n_moves - 1`. */
+/* Last transitions of all state machines in this thread: the latest is at `(n_moves - 1) % KEPT`. */
 static _Thread_local struct recorded_move {
     const struct mk_state *s;
     const struct mk_state_machine *machine;

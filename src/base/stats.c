@@ -10,9 +10,9 @@
 
 enum {
     PAGE_CELLS = MK_STAT_CELLS_MAX,
-    ROW_PAGES = 2048, /* pages needed for all cells of a row */
-    MARK = 8,         /* length of the hash that marks a truncated label value */
-    YIELDS = 8,       /* times to yield to a worker that is creating a series */
+    ROW_PAGES = 2048, /* maximum number of pages of a row */
+    MARK = 8,         /* space for the `~` and the series number that end a truncated label value */
+    YIELDS = 8,       /* how often a worker yields while another one is creating a series */
 };
 
 /* The strings of struct mk_stat_metric. */
@@ -43,7 +43,8 @@ struct series {
     char values[MK_STAT_LABEL_BYTES_MAX];
 };
 
-/* Each worker has a row. The cells of a row are on pages, which come from a common pool on first write. */
+/* Each worker has a row. The cells of a row are on pages, which are taken from a common pool at the first
+ * write. */
 struct mk_stat_registry {
     uint64_t refused;
     uint32_t n_tables, n_series, n_cells, n_pages, n_rows; /* used so far */
@@ -123,7 +124,7 @@ static bool encode_metric(struct metric *to, const struct mk_stat_metric *m)
     return true;
 }
 
-/* Encodes a table. False: it does not fit. */
+/* Encodes a table. False: it does not fit, or a histogram is not its last metric. */
 static bool encode_table(struct table *to, const struct mk_stat_table *t)
 {
     memset(to, 0, sizeof *to);
@@ -233,7 +234,8 @@ unsigned mk_stat_find(const struct mk_stat_registry *r, const char *name)
 
 /* ---- Series ---- */
 
-/* FNV-1a suffices: only the server chooses label names, and clients choose values from a small set. */
+/* FNV-1a suffices: only the server chooses label names, and clients can choose values only from a small
+ * set. */
 static uint64_t hash_label(uint64_t id, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -249,7 +251,8 @@ static uint64_t series_id(unsigned table, unsigned n_labels, const mk_str *value
     return id ? id : 1;
 }
 
-/* Truncates between UTF-8 characters. */
+/* Writes the values one after another. A value that is too long is truncated between UTF-8 characters, and
+ * ends with the series number. */
 static void write_label_values(struct series *s, uint32_t number, unsigned n, const mk_str *values)
 {
     struct mk_buf out = mk_buf_fixed(s->values, sizeof s->values);
@@ -346,7 +349,8 @@ static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, u
     return refuse_series(r, NULL);
 }
 
-/* Another worker is creating the series, which takes microseconds, or died while creating it. */
+/* Waits while another worker is creating the series, which takes microseconds. Returns CREATING if that
+ * worker probably died. */
 static uint32_t wait_until_series_created(const struct series *s)
 {
     uint32_t state = LOAD(&s->state);
@@ -361,7 +365,7 @@ static uint32_t reuse_created_series(struct mk_stat_registry *r, uint32_t i, uin
 {
     struct series *s = &r->series[i];
     uint32_t state = wait_until_series_created(s);
-    if (state == CREATING || LOAD(&r->ids[i]) != id) /* hidden, and being reused for another series */
+    if (state == CREATING || LOAD(&r->ids[i]) != id) /* not ready, or reused for another series */
         return MK_STAT_RETRY;
     mk_stat_hide(r, i + 1, false);
     return state == READY || state == HIDDEN ? i + 1 : 0;
