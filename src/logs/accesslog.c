@@ -7,7 +7,7 @@
 #include "base/codec.h"
 #include "base/json.h"
 
-/* Maximum bytes logged of each string from a client: four such strings, escaped, and a user name fit into one
+/* Maximum length of each string from a client, after escaping: four such strings and a user name fit into one
  * line. */
 enum { TEXT_MAX = 768, USER_MAX = 192 };
 

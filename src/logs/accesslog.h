@@ -13,7 +13,7 @@ enum mk_access_format {
     MK_ACCESS_SHORT,    /* compact, for a terminal */
 };
 
-/* The text of the current second, formatted once. */
+/* The current time as text, formatted once a second. */
 struct mk_access_clock {
     int64_t written;
     char local[32];  /* 20/Nov/2026:10:00:00 +0000 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The error log: messages with time, level and process, written without delay. */
+/* The error log: messages with timestamp, level and process ID, written without delay. */
 #ifndef MK_LOGS_ERRORLOG_H
 #define MK_LOGS_ERRORLOG_H
 
@@ -17,22 +17,22 @@ struct mk_errorlog {
     bool is_silent; /* in a program without a log callback: messages are dropped if there is no file */
 };
 
-/* Reserves memory for a line (or returns -ENOMEM), because messages about a lack of memory must not need
- * any. */
+/* Reserves memory for a line (or returns -ENOMEM), because messages about a lack of memory must not allocate
+ * memory. */
 mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level,
                         const struct mk_logfile *file) MK_MUST_USE;
 void mk_errorlog_fini(struct mk_errorlog *e);
-enum { MK_ERRORLOG_HEAD = 64 }; /* maximum bytes of a line in addition to its text */
-/* Appends a message as a line of the log `file`, with time, level and process unless the log adds them
- * itself. */
+enum { MK_ERRORLOG_HEAD = 64 }; /* maximum length that mk_errorlog_format_line() adds to the text */
+/* Appends a message as a line of the log `file`, with timestamp, level and process ID, unless the log adds
+ * them itself. */
 void mk_errorlog_format_line(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
                              struct mk_buf *out);
-/* Switches to the level and the log of another configuration. */
+/* Switches to the level and the log file of another configuration. */
 void mk_errorlog_switch(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
-/* Sends lines, and the count of lost lines, to this writer, which the caller owns, until NULL is set. Logs
- * other than mk_errorlog ignore the call. */
+/* Makes the log use this writer, which the caller owns; NULL: the log's own writer again. The count of lost
+ * lines moves to the new writer. Does nothing if `log` is not part of a struct mk_errorlog. */
 mk_err mk_errorlog_set_writer(struct mk_log *log, struct mk_logwriter *writer) MK_MUST_USE;
-/* Reports how many lines were lost, if the log is writable again. Each message also reports lost lines. */
+/* Reports how many lines were lost, if the log is writable again. Each new message does so as well. */
 void mk_errorlog_report_lost(struct mk_log *log);
 
 #endif

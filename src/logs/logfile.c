@@ -56,9 +56,9 @@ static int open_log_file(const struct mk_logfile *f, int only)
     return fd < 0 ? mk_err_last() : fd;
 }
 
-/* Opens our own non-blocking descriptor: other processes share the original descriptor, and might not
- * expect O_NONBLOCK. A file keeps the shared descriptor, because all processes share its position. If the
- * kernel refuses another descriptor, mk_logwriter_flush() polls before each write. */
+/* Opens our own non-blocking descriptor: other processes share the original descriptor, and might not expect
+ * O_NONBLOCK. For a regular file, duplicates the descriptor, so that all processes share the file position.
+ * If the pipe or device cannot be opened again, mk_logwriter_flush() polls before each write. */
 static int open_stream(int stream)
 {
     char path[32];

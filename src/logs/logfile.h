@@ -2,8 +2,8 @@
 /* The destination of log lines: a file, a standard stream, or syslog.
  *
  * The master opens all logs, as the user that started it. Workers only write, each through its own writers
- * (logwriter.h), and a log does not change while they run. After a rotation the master reopens the logs and
- * sends the new descriptors, which replace the old ones under the same numbers. */
+ * (logwriter.h), and the struct of a log does not change while they run. After a rotation, the master reopens
+ * the logs and sends the new descriptors, which replace the old ones under the same numbers. */
 #ifndef MK_LOGS_LOGFILE_H
 #define MK_LOGS_LOGFILE_H
 
@@ -19,9 +19,9 @@ struct mk_logfile {
     enum mk_logfile_kind kind;
     int fd;
     unsigned index;                    /* index of the log in its set */
-    const struct mk_identity *workers; /* the user that must not control the file; NULL: no such user */
+    const struct mk_identity *workers; /* user that must not control the file; NULL: no check */
     bool at_once;                      /* the log is a terminal: write without delay */
-    bool has_priorities;               /* syslog or the journal, which add time and process to each line */
+    bool has_priorities;               /* syslog or the journal, which add timestamp and process ID */
     mk_err syslog_error;               /* why syslog could not be reached when opened; 0: connected */
     uint64_t max_size;                 /* a file that reaches this size becomes FILE.1; 0: no limit */
     unsigned keep;                     /* how many rotated files are kept */
@@ -36,14 +36,17 @@ mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_ident
 /* Switches to another descriptor; the caller keeps ownership of `fd`. */
 mk_err mk_logfile_replace_fd(const struct mk_logfile *f, int fd) MK_MUST_USE;
 void mk_logfile_close(struct mk_logfile *f);
-/* Replaces a standard stream with `null`, for a daemon, unless the stream is a file. */
+/* If the log is a standard stream, and the stream is not a file, redirects the log to `null`, for a
+ * daemon. */
 void mk_logfile_redirect_to_null(const struct mk_logfile *f, int null);
 /* Is it "stdout" or one of the other special words, which are not paths? */
 bool mk_logfile_is_special_name(mk_str where);
 bool mk_logfile_is_full(const struct mk_logfile *f);
-/* Renames FILE to FILE.1, FILE.1 to FILE.2, and so on. -ENOENT: no file has this name any longer. */
+/* Renames FILE to FILE.1, FILE.1 to FILE.2, and so on, or removes FILE if `keep` is 0. -ENOENT: the open log
+ * is no longer at this path. */
 mk_err mk_logfile_rename_rotated(const struct mk_logfile *f) MK_MUST_USE;
-/* Reopens the path, for a rotation, or connects to syslog. Returns a new descriptor, or an error. */
+/* Opens the log again after a rotation, or connects to syslog again. Returns a new descriptor, or an
+ * error. */
 int mk_logfile_reopen(const struct mk_logfile *f);
 /* Renames FILE, and returns a descriptor of the file that replaces it, or an error. A new file gets the owner
  * and mode of the old file; an existing file keeps its own, because it may be a link to a file that is not

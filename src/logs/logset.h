@@ -19,7 +19,7 @@ struct mk_logset {
  * rotation. NULL: it failed; *error is the reason, -E2BIG for too many logs. */
 struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
                                   mk_err *error);
-/* Like mk_logset_open(), but errors go to the report, with that position. */
+/* Like mk_logset_open(), but reports errors, with the position `at`. */
 struct mk_logfile *mk_logset_open_or_report(struct mk_logset *set, mk_str where, uint64_t max_size,
                                             unsigned keep, const struct mk_conf_source_pos *at,
                                             struct mk_conf_report *report);

@@ -37,7 +37,7 @@ void mk_logwriter_fini(struct mk_logwriter *w)
     mk_buf_free(&w->lines);
 }
 
-/* Keeps only the rest of a partly written line, and discards all other pending data. */
+/* Call it after a flush. Discards the rest of a partly written line, which then counts as lost. */
 static void reset_writer(struct mk_logwriter *w, const struct mk_logfile *file)
 {
     w->lost += w->has_partial_line;
@@ -105,8 +105,8 @@ static mk_err reconnect_syslog(struct mk_logwriter *w, mk_err error)
     return e;
 }
 
-/* Removes the priority that mk_logwriter_reserve() wrote before the line; later lines of the same entry have
- * none. */
+/* Removes the priority that mk_logwriter_reserve() wrote before the line, and returns its severity. The other
+ * lines of a message with several lines have no priority: LOG_INFO. */
 static int cut_priority(mk_str *line)
 {
     if (line->len < PRIORITY_LEN || line->p[0] != '<' || line->p[2] != '>')
@@ -238,16 +238,16 @@ static mk_str write_lines(const struct mk_logwriter *w, mk_str rest, mk_err *err
     return rest;
 }
 
-/* Removes a partly written line from the file. Another process can have written after it only if the disk had
- * free space again immediately. */
+/* Removes a partly written line from the file. Another process can have written after that line only if the
+ * disk had free space again immediately. */
 static bool truncate_partial_line(const struct mk_logwriter *w, mk_str written)
 {
     struct stat st;
     size_t line_end = mk_str_find_last(written, '\n');
     if (!w->is_file || (line_end == MK_STR_NONE && w->has_partial_line) || fstat(w->file->fd, &st) < 0)
         return false;
-    off_t has_partial_line = (off_t)(written.len - (line_end == MK_STR_NONE ? 0 : line_end + 1));
-    return st.st_size >= has_partial_line && ftruncate(w->file->fd, st.st_size - has_partial_line) == 0;
+    off_t partial_len = (off_t)(written.len - (line_end == MK_STR_NONE ? 0 : line_end + 1));
+    return st.st_size >= partial_len && ftruncate(w->file->fd, st.st_size - partial_len) == 0;
 }
 
 void mk_logwriter_flush(struct mk_logwriter *w)
