@@ -16,7 +16,7 @@ enum mk_control_kind {
     MK_CONTROL_ROTATE,              /* from worker: the log `text` has reached its maximum size */
     MK_CONTROL_RELOAD,              /* from worker: reload the configuration */
     MK_CONTROL_LOG_LEVEL,           /* from worker: set the level to `number` in all processes; from master:
-                                     * level changed */
+                                     * the level is now `number` */
     MK_CONTROL_REPLACED, /* from master: another worker has this worker's index and receives the plugin
                           * messages for that index */
     MK_CONTROL_EXIT,     /* from master: another worker has exited */

@@ -252,7 +252,7 @@ static void remove_socket_file(const struct mk_listener *one)
 void mk_listeners_close_new(struct mk_listeners *l)
 {
     for (unsigned i = 0; i < l->n; i++)
-        if (l->at[i].n_settled) /* addresses without settled sockets are new: the caller has removed them */
+        if (l->at[i].n_settled) /* new addresses are left to mk_listeners_close_unwanted() */
             close_listener_sockets(&l->at[i], l->at[i].n_settled);
 }
 

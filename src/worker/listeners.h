@@ -46,7 +46,8 @@ mk_err mk_listener_open_socket(struct mk_sockaddr *addr, bool reuse_port, bool q
  * what it opened and sets *failed to the address. */
 mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *expected, unsigned workers,
                          const struct mk_listen **failed) MK_MUST_USE;
-/* Closes the sockets opened since the last mk_listeners_close_unwanted(): their workers failed to start. */
+/* Closes the sockets opened since the last mk_listeners_close_unwanted(), because their workers failed to
+ * start. Leaves new addresses to the next mk_listeners_close_unwanted(). */
 void mk_listeners_close_new(struct mk_listeners *l);
 /* Closes the addresses that were not expected in the last mk_listeners_open(). From then on,
  * mk_listeners_close_new() does not close the sockets of the other addresses. */
