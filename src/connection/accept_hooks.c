@@ -8,7 +8,7 @@
 #include "connection/http2.h"
 #include "connection/tls_handshake.h"
 
-/* Maximum share (1/n) of connections that may wait in accept hooks. */
+/* At most 1/AWAITING_FRACTION of connections_max may wait in accept hooks. */
 enum { AWAITING_FRACTION = 4 };
 
 MK_COLD static void reject_connection(struct mk_conn *c)
@@ -56,7 +56,7 @@ static void wait_for_client_addr(struct mk_conn *c)
     mk_conn_set_timeout(c, MK_TIMEOUT_ACCEPT_HOOK);
 }
 
-/* Reads more input. True: more has arrived. */
+/* Reads more input. False: none has arrived yet, or the connection is closed. */
 static bool read_more_input(struct mk_conn *c)
 {
     if (mk_conn_input(c).len == MK_INPUT_BUFFER_SIZE) {
@@ -89,7 +89,7 @@ static bool run_accept_hook(struct mk_conn *c, const struct mk_accept_hook *hook
     return false;
 }
 
-/* A running timeout means that a hook waits: it is called again only after more input has arrived. */
+/* A running timeout means that a hook waits: the hook is called again only after more input has arrived. */
 static void run_accept_hooks(struct mk_conn *c)
 {
     const struct mk_conn_manager *s = c->manager;

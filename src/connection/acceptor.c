@@ -99,7 +99,7 @@ static void serve_connection(struct mk_acceptor *a, int fd, const struct mk_addr
     c->wants_h2 = a->wants_h2;
     if (a->hosts)
         c->hosts = a->hosts;
-    /* Usually the request has arrived already: many connections end without ever being added to epoll. */
+    /* Usually the request has arrived already, so many connections end without ever being added to epoll. */
     c->ops->advance(c);
 }
 

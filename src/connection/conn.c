@@ -41,8 +41,8 @@ static void on_conn_event(struct mk_fd_watch *w, uint32_t events)
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
     if (c->state.current == MK_CONN_DEAD)
         return; /* the connection was closed earlier in this iteration */
-    /* Even if both sides have closed their direction, unread input must be read first: closing would send a
-     * reset. */
+    /* In these states, unread input must be read even if both sides have closed their direction: closing the
+     * socket before that would send a reset. */
     bool may_have_input = c->state.current == MK_CONN_LINGER || c->state.current == MK_CONN_TUNNEL;
     bool is_over = events & EPOLLERR || (events & EPOLLHUP && !may_have_input);
     if (is_over) {

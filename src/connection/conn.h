@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection: its state machine, timeouts and memory. The protocol (HTTP/1 or HTTP/2) parses and writes its
- * bytes; the connection calls it only through mk_conn_ops.
+ * bytes; the connection calls it only through mk_conn_ops. The states of HTTP/1 (not shown: TLS, which comes
+ * before IDLE, and HTTP2, which replaces all states after HEAD):
  *
  *            +----------------------------------- request served ------------------------------+
  *            v                                                                                  |
@@ -151,8 +152,8 @@ static inline void mk_conn_set_state(struct mk_conn *c, enum mk_conn_state to)
 uint32_t mk_conn_timeout_ms(const struct mk_conn *c, enum mk_conn_timeout timeout);
 /* Like mk_conn_timeout_ms(), but for the timeouts of a request: RATE, HANDLER and TUNNEL. */
 uint32_t mk_conn_request_timeout_ms(const struct mk_request_limits *l, enum mk_conn_timeout timeout);
-/* Starts the timeout. A running timeout continues, except that MK_TIMEOUT_IDLE and MK_TIMEOUT_TUNNEL
- * restart. */
+/* Starts the timeout. If it is running already, it continues, except that MK_TIMEOUT_IDLE and
+ * MK_TIMEOUT_TUNNEL restart. */
 void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout timeout);
 /* Disarms lazily: the timer may still fire and is then ignored, which is cheaper than removing it for each
  * request. */
@@ -161,7 +162,7 @@ static inline void mk_conn_stop_timeout(struct mk_conn *c)
     c->timeout = MK_TIMEOUT_NONE;
 }
 
-/* The local address; the first call for a connection is a system call. */
+/* The local address; the first call for a connection makes a system call. */
 mk_err mk_conn_local_addr(struct mk_conn *c, struct mk_addr *out) MK_MUST_USE;
 /* Properties of the TLS session; *out is left unchanged for a plain connection. */
 void mk_conn_tls_info(const struct mk_conn *c, struct mk_tls_conn_info *out);

@@ -57,7 +57,7 @@ void mk_conn_manager_limit_open_files(struct mk_conn_manager *s)
 
 /* ---- HTTP/2 ---- */
 
-/* Defined by src/http2 if built in. */
+/* Defined by src/http2 if HTTP/2 is built in. */
 extern const struct mk_http2_module mk_h2_module __attribute__((weak));
 
 const struct mk_http2_module *mk_conn_manager_get_http2_module(void)

@@ -16,15 +16,15 @@
 #include "web/dispatch.h"
 
 enum mk_overcapacity {
-    MK_OVERCAPACITY_DROP,    /* new connections are closed immediately */
+    MK_OVERCAPACITY_DROP,    /* new connections are reset immediately */
     MK_OVERCAPACITY_RESIST,  /* new connections wait in the kernel's queue until others are closed */
     MK_OVERCAPACITY_TOOBUSY, /* new connections get 503 and are closed */
 };
 
 struct mk_h2_limits {
     bool on;
-    unsigned streams_max;  /* concurrent streams per connection; not 0 */
-    uint32_t unread_max;   /* unread body bytes of all requests of a connection; at least 64K */
+    unsigned streams_max;  /* maximum concurrent streams per connection; not 0 */
+    uint32_t unread_max;   /* maximum unread body bytes of all requests of a connection; at least 64K */
     uint32_t abuse_budget; /* see h2_abuse.h */
 };
 
@@ -36,7 +36,8 @@ struct mk_conn_manager_limits {
     uint64_t request_max;             /* maximum size of head and body together */
     unsigned requests_max;            /* maximum requests per connection */
     unsigned connections_max;         /* maximum connections per worker; not 0 */
-    /* File descriptors for connections, open files and plugins: see mk_conn_manager_limit_open_files(). */
+    /* Number of file descriptors available for connections, open files and plugins: see
+     * mk_conn_manager_limit_open_files(). */
     unsigned descriptors;
     unsigned per_peer_max; /* maximum connections per client address in this worker */
     bool keep_alive;

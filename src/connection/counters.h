@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of a worker, and its last request and connection states, which show what a crashed worker was
- * doing. They are in memory shared with the master. Only the worker writes them; it uses mk_counter_add() for
- * counters that other processes read. */
+ * doing. They are in memory shared with the master. Only the worker writes them; it uses mk_counter_add() or
+ * mk_counter_set() for counters that other processes read. */
 #ifndef MK_CONNECTION_COUNTERS_H
 #define MK_CONNECTION_COUNTERS_H
 

@@ -35,7 +35,7 @@ static bool wait_for_request_head(struct mk_conn *c)
 MK_COLD static bool on_client_eof(struct mk_conn *c)
 {
     struct mk_conn_manager *s = c->manager;
-    /* Send batched responses first. */
+    /* The batched responses must be sent first. */
     if (s->out.len &&
         mk_send_queue_write(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
         mk_conn_set_timeout(c, MK_TIMEOUT_RATE);
@@ -468,7 +468,7 @@ static bool may_close_without_reset(const struct mk_conn *c)
     return c->h1 && c->h1->body == MK_BODY_TUNNEL;
 }
 
-/* Checks the protocol, which may have changed since mk_conn_resume(). */
+/* Calls HTTP/1 directly, unless the protocol has changed since mk_conn_resume(). */
 static void run_resumed_conn(struct mk_loop_task *t)
 {
     struct mk_conn *c = mk_conn_begin_resumed(t);

@@ -133,7 +133,7 @@ ssize_t mk_h1_input_read_body(struct mk_h1 *h, char *buf, size_t cap)
 {
     struct mk_http_stream *d = &h->d;
     if (d->conn->manager->serving != d->conn)
-        return -EAGAIN; /* not called by a handler or body source: resume the request first */
+        return -EAGAIN; /* outside of handlers and body sources, the caller must resume the request first */
     if (d->x->read_error)
         return d->x->read_error;
     if (mk_http_stream_request_received(d))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the body of an HTTP/1 request, only when a handler asks for it. */
+/* Reads the body of an HTTP/1 request. Body data stays in the socket until a handler or body source reads it,
+ * or until it is drained after the response. */
 #ifndef MK_CONNECTION_H1_INPUT_H
 #define MK_CONNECTION_H1_INPUT_H
 

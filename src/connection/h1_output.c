@@ -10,7 +10,7 @@
 enum {
     CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: reserved before the length is known */
     ROOM_MIN = 4096, /* minimum buffer space for reading from a body source */
-    BYTES_PER_ITERATION = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
+    BYTES_PER_ITERATION = 8 * 1024 * 1024, /* maximum bytes sent on a connection before others are served */
     COPY_MAX = 16 * 1024, /* up to this many bytes of a file, copying is cheaper than sendfile() */
 };
 
@@ -86,8 +86,8 @@ static bool write_response_head(struct mk_h1 *h, struct mk_buf *out)
         mk_buf_put(out, mk_str_of(stamp.p, stamp.len + 2));
         return !out->failed;
     }
-    if (mk_response_body_is_raw(&r->content)) { /* closes, whatever a Connection header in the raw head
-                                                 * says */
+    if (mk_response_body_is_raw(&r->content)) { /* the connection closes, whatever a Connection header in the
+                                                 * raw head says */
         mk_h1_state_close_after_response(h);
         h->delimiter = MK_H1_BY_CLOSE;
         return true;
@@ -213,7 +213,7 @@ static enum mk_h1_progress flush_output(struct mk_h1 *h, bool more)
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h)
 {
     bool closes_next = h->persistence != MK_H1_PERSISTENT && mk_http_stream_response_written(&h->d);
-    return flush_output(h, closes_next); /* the FIN is sent with the last bytes */
+    return flush_output(h, closes_next); /* holds the last bytes back, so that the FIN is sent with them */
 }
 
 static enum mk_h1_progress copy_body_text(struct mk_h1 *h, struct mk_response_body *content,

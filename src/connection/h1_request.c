@@ -9,7 +9,8 @@
 
 enum {
     TRAILERS_MAX = 8 * 1024, /* maximum trailer section */
-    TUNNEL_ROOM = 304,       /* memory for response headers and tunnel state: a WebSocket needs 160 bytes */
+    TUNNEL_ROOM = 304,       /* memory for response headers and tunnel state, of which a WebSocket needs 160
+                              * bytes */
 };
 
 static ssize_t on_read_body(void *ctx, char *buf, size_t cap)
@@ -148,8 +149,8 @@ static enum mk_h1_persistence decide_persistence(const struct mk_conn *c, const 
     return !f->keep_alive ? MK_H1_CLOSED_BY_CLIENT : may_follow ? MK_H1_PERSISTENT : MK_H1_CLOSED_BY_SERVER;
 }
 
-/* Accepts Upgrade only in requests that are also valid without it, because a handler may not support the
- * protocol. */
+/* Stores the protocol of the Upgrade header: in `tunnel` for a GET request without a body, in `upgrade` for
+ * other requests. HTTP/1.0 requests and CONNECT cannot request an upgrade. */
 MK_COLD static void set_upgrade_protocol(struct mk_request *r, const struct mk_framing *f)
 {
     bool is_plain = r->received.method == MK_METHOD_GET && f->body == MK_BODY_NONE;

@@ -10,8 +10,8 @@
 mk_err mk_h1_trailers_append(struct mk_h1 *h, mk_str piece) MK_MUST_USE;
 mk_err mk_h1_trailers_parse(struct mk_h1 *h) MK_MUST_USE;
 
-/* Writes the response trailers, in place of mk_serialize_last_chunk(). An empty output buffer has enough
- * space. */
+/* Writes the response trailers, in place of mk_serialize_last_chunk(). The output buffer must be empty: it
+ * then has enough space. */
 void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out);
 
 #endif

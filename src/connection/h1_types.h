@@ -9,7 +9,7 @@
 
 /* Can the connection be reused after this exchange (keep-alive; RFC 9112, section 9.3)? */
 enum mk_h1_persistence {
-    MK_H1_CLOSED_BY_CLIENT, /* no: the client asked the server to close it, or sent a malformed request */
+    MK_H1_CLOSED_BY_CLIENT, /* no: the client does not want to keep it, or sent a malformed request */
     MK_H1_CLOSED_BY_SERVER, /* no: the server decided to close it, and the client may still be sending */
     MK_H1_PERSISTENT,       /* yes */
     MK_H1_WRITE_SHUTDOWN,   /* no: a tunnel has ended, and the server has shut down its sending side */

@@ -17,7 +17,8 @@ struct mk_handshake_queue {
 };
 
 void mk_handshake_queue_init(struct mk_handshake_queue *t, struct mk_loop *loop);
-/* May the caller do a step of a handshake now? False: push a task, and try again when it runs. */
+/* May the caller do a step of a handshake now? False: queue a task with mk_handshake_queue_push(), and try
+ * again when the task runs. */
 bool mk_handshake_queue_try_start(struct mk_handshake_queue *t) MK_MUST_USE;
 void mk_handshake_queue_push(struct mk_handshake_queue *t, struct mk_loop_task *task);
 

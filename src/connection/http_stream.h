@@ -94,7 +94,7 @@ static inline bool mk_http_stream_response_written(const struct mk_http_stream *
     return d->state.current & MK_HTTP_STREAM_HALF_CLOSED_LOCAL;
 }
 
-/* Closes one direction, if still open. */
+/* Each closes one direction of the stream, if it is still open. */
 static inline void mk_http_stream_close_remote(struct mk_http_stream *d)
 {
     mk_http_stream_set_state(d, d->state.current | MK_HTTP_STREAM_HALF_CLOSED_REMOTE);
@@ -227,7 +227,7 @@ static inline bool mk_http_stream_is_tunnel(const struct mk_http_stream *d)
  * `has_unread`: there may be unread input. */
 void mk_http_stream_deliver_tunnel(struct mk_http_stream *d, bool has_unread);
 /* Has the client's direction ended, or does the handler not want the rest? `unread`: the client's data has
- * arrived, but is not read yet. */
+ * arrived, but has not been read yet. */
 bool mk_http_stream_is_tunnel_input_over(const struct mk_http_stream *d, bool unread);
 
 #endif
