@@ -67,7 +67,7 @@ static void free_h2_connection(struct mk_conn *c, enum mk_outcome outcome)
 
 /* ---- Ending ---- */
 
-/* Called when all output was sent. */
+/* Called when all output has been sent. */
 static void linger_connection(struct mk_conn *c)
 {
     free_h2_connection(c, MK_OUTCOME_OK);
@@ -125,7 +125,7 @@ static bool is_connection_over(const struct mk_h2 *h2)
 
 static void set_connection_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
 {
-    bool was_busy = c->h2->idle_at != c->n_requests; /* at least for part of this iteration */
+    bool was_busy = c->h2->idle_at != c->n_requests; /* requests have arrived since it was last idle */
     if (timeout == MK_TIMEOUT_NONE)
         mk_conn_stop_timeout(c);
     else if (timeout != c->timeout || (timeout == MK_TIMEOUT_IDLE && was_busy))
@@ -290,7 +290,7 @@ static bool may_close_without_reset(const struct mk_conn *c)
     return c->state.current == MK_CONN_HTTP2;
 }
 
-/* Checks the protocol, which may have changed since mk_conn_resume(). */
+/* Calls HTTP/2 directly, unless the protocol has changed since mk_conn_resume(). */
 static void run_resumed_conn(struct mk_loop_task *t)
 {
     struct mk_conn *c = mk_conn_begin_resumed(t);

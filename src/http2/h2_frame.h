@@ -83,7 +83,7 @@ enum mk_h2_error mk_h2_frame_check(const struct mk_h2_frame *f);
  * frame. */
 bool mk_h2_frame_unpad(const struct mk_h2_frame *f, mk_str *payload) MK_MUST_USE;
 
-/* Parses the next pair of a SETTINGS payload. False: there is none. */
+/* Parses the next setting of a SETTINGS payload. False: there is none. */
 bool mk_h2_frame_next_setting(mk_str *payload, unsigned *id, uint32_t *value);
 
 uint32_t mk_h2_frame_read_u32(mk_str four_bytes);

@@ -51,7 +51,7 @@ int mk_h2_head_on_header(void *head, mk_str name, mk_str value);
  *   414  :path is longer than target_max
  *   417  an expectation other than 100-continue
  *   431  the headers are larger than head_max, or more than fields_max
- *   501  the method is longer than any known one
+ *   501  the method is longer than any known method
  *   503  out of memory
  *
  * For trailers, the only results are 0, MK_H2_HEAD_MALFORMED, 431 and 503. The caller checks that

@@ -132,7 +132,7 @@ static void on_continuation(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_st
 
 /* ---- Windows ---- */
 
-/* Has the server begun, but not finished, to send the response? */
+/* Has the server begun to send the response, but not finished it? */
 static bool is_response_in_progress(const struct mk_h2_stream *s)
 {
     return s->d.reply.current != MK_RESPONSE_PENDING && !mk_http_stream_response_written(&s->d);

@@ -5,7 +5,7 @@
 
 #include "http2/h2_types.h"
 
-/* Reads and handles frames until no more arrive, or the connection ends. */
+/* Reads and handles frames until no more arrive, too much output is unsent, or the connection ends. */
 void mk_h2_input_read(struct mk_h2 *h2);
 
 #endif

@@ -13,7 +13,7 @@ enum {
         MK_H2_FRAME_HEAD, /* minimum space in the output buffer: with less space, the buffer is flushed before
                            * a frame is written */
     AT_ONCE_MAX = 16 * 1024,
-    ITERATION_BYTES_MAX = 8 * 1024 * 1024, /* maximum bytes for one connection before yielding to others */
+    ITERATION_BYTES_MAX = 8 * 1024 * 1024, /* maximum bytes sent on a connection before others are served */
     TINY = 64,                             /* smaller DATA frames are charged to the abuse budget */
     SOURCE_ROOM = 16 * 1024, /* space required for a head and the first data of its body source: while
                                  * both are in the buffer, an error response can still replace them */
@@ -270,7 +270,8 @@ static struct mk_h2_stream *choose_stream(struct mk_h2 *h2)
     return NULL;
 }
 
-/* After each frame of an incremental response, other streams take their turn. */
+/* Called after a frame was written. An incremental response moves to the end of its list, so that other
+ * streams get their turn. */
 static void requeue_stream(struct mk_h2_stream *s)
 {
     if (mk_http_stream_is_tunnel(&s->d))

@@ -9,7 +9,7 @@
 /* Sends a small response immediately if no other output is pending. True: sent, and the stream may be
  * closed. */
 bool mk_h2_output_try_send_now(struct mk_h2_stream *s);
-/* Sends for all streams that have output. */
+/* Sends the output of all streams, as far as possible now. */
 void mk_h2_output_send(struct mk_h2 *h2);
 /* Is output blocked only by the client's window or socket? */
 bool mk_h2_output_is_blocked(const struct mk_h2 *h2);

@@ -325,7 +325,7 @@ static ssize_t on_body_read(void *ctx, char *buf, size_t cap)
 {
     struct mk_h2_stream *s = ctx;
     if (manager_of(s)->serving != s->h2->conn)
-        return -EAGAIN; /* not called by a handler or body source: resume the request first */
+        return -EAGAIN; /* outside of handlers and body sources, the caller must resume the request first */
     if (s->d.x->request.tunnel.p && !mk_http_stream_is_tunnel(&s->d))
         return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)

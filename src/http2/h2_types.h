@@ -96,7 +96,7 @@ struct mk_h2 {
 struct mk_h2_body_chunk;
 
 /* A stream: one request and its response. Allocated in the arena of its exchange. Its state (RFC 9113,
- * section 5.1) is d.state; once closed and logged, the stream is inactive. */
+ * section 5.1) is d.state; once the stream is closed and logged, mk_h2_stream_is_closed() is true. */
 struct mk_h2_stream {
     struct mk_http_stream d; /* first */
     struct mk_h2 *h2;

@@ -110,7 +110,7 @@ void mk_h2_write_remove_block(struct mk_h2 *h2, size_t from)
     out->len = from;
 }
 
-/* Could a header name of this length need special treatment? Rules out most names. */
+/* Can a header name of this length be forbidden? This quick check rules out most names. */
 static bool may_be_forbidden_name_len(size_t len)
 {
     return len == 7 || len == 10 || len == 16 || len == 17;

@@ -17,7 +17,7 @@ struct mk_buf *mk_h2_write_reserve_control(struct mk_h2 *h2, size_t n);
 /* Flushes the output buffer to the socket and the send queue. False: the connection is lost. */
 bool mk_h2_write_flush(struct mk_h2 *h2);
 
-/* Begins a header block: reserves its first frame header. */
+/* Begins a header block: reserves space for its first frame header. */
 void mk_h2_write_begin_block(struct mk_h2 *h2);
 /* Ends the block: fills in the frame header, and splits a long block into frames. `from`: start of the block
  * in the output buffer. False: the block did not fit, and was removed. */
