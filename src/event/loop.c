@@ -282,7 +282,7 @@ void mk_watcher_free_closed(struct mk_watcher *w)
     mk_loop_defer(w->loop, &w->task);
 }
 
-/* ---- Deferred calls, for the same code ---- */
+/* ---- Deferred calls, also for code outside the server core ---- */
 
 static void run_deferred(struct mk_loop_task *task)
 {

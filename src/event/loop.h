@@ -15,8 +15,8 @@ struct mk_fd_watch {
     void (*on_ready)(struct mk_fd_watch *w, uint32_t events); /* NULL: the watch belongs to a mk_watcher */
 };
 
-/* A call deferred until all events of this iteration have been handled. Calls that it defers with the same
- * function run in the next iteration. */
+/* A call deferred until all events of this iteration have been handled. If the call defers another call in
+ * the same way, that one runs in the next iteration. */
 struct mk_loop_task {
     struct mk_loop_task *next;
     void (*run)(struct mk_loop_task *t);
@@ -33,7 +33,7 @@ struct mk_loop {
     int64_t now_unix;
     unsigned clock_resolution_ms; /* the clock may lag by this much */
     struct mk_loop_task *tasks;
-    struct mk_loop_task *ends; /* run after the tasks of an iteration */
+    struct mk_loop_task *ends; /* run after `tasks` in each iteration */
     struct mk_loop_task *last; /* run after `ends` */
     uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
     bool stopped;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads for a loop's blocking work, such as reading from a slow disk. The threads start with the first
- * job, and access nothing but their job. */
+/* Threads for a loop's blocking work, such as reading from a slow disk. Threads are started as jobs arrive,
+ * and access nothing but their jobs. */
 #ifndef MK_EVENT_OFFLOAD_H
 #define MK_EVENT_OFFLOAD_H
 
@@ -33,7 +33,7 @@ struct mk_offload {
 };
 
 mk_err mk_offload_init(struct mk_offload *h, struct mk_loop *loop) MK_MUST_USE;
-/* Waits for the running jobs, and calls done() for all submitted jobs. */
+/* Waits until all submitted jobs have run, and calls their remaining done() callbacks. */
 void mk_offload_fini(struct mk_offload *h);
 
 /* Submits a job. False: no thread could be started, and the caller keeps the job. */

@@ -25,7 +25,7 @@ mk_err mk_post_queue_push(struct mk_post_queue *b, void (*fn)(void *ctx), void *
 /* Like mk_post_queue_push(), but the caller provides the memory, which must live until fn(ctx) begins.
  * Returns 0 or -ESHUTDOWN. */
 mk_err mk_post_queue_push_static(struct mk_post_queue *b, struct mk_post *p) MK_MUST_USE;
-/* Runs the posted calls in the loop's thread. Calls that they post run next time. */
+/* Runs the posted calls in the loop's thread. Calls that they post run in the next mk_post_queue_run(). */
 void mk_post_queue_run(struct mk_post_queue *b);
 /* Runs the posted calls and closes the queue. */
 void mk_post_queue_close(struct mk_post_queue *b);

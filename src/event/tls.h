@@ -63,7 +63,7 @@ struct mk_tls_server_settings {
     bool h2;                      /* offer h2 in addition to http/1.1 */
     const char
         *challenges; /* folder with NAME.pem (certificate and key) for acme-tls/1 (RFC 8737); NULL: none */
-    const struct mk_tls_tickets *tickets; /* outlives the context; NULL: send no tickets */
+    const struct mk_tls_tickets *tickets; /* must outlive the context; NULL: send no tickets */
 };
 
 /* An error or a warning about a context. */
@@ -80,7 +80,7 @@ struct mk_tls_domain {
     void *ctx;
 };
 
-/* The negotiated parameters; valid as long as the stream. Absent strings are unknown. */
+/* The negotiated parameters; valid until the stream is closed. Absent strings are unknown. */
 struct mk_tls_conn_info {
     mk_str protocol;    /* by ALPN */
     mk_str server_name; /* the name that the client requested (SNI) */
