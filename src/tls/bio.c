@@ -90,7 +90,7 @@ static bool has_write_error(const struct mk_tls *t)
     return t->call && t->call->mute;
 }
 
-/* Appends to data already kept. */
+/* Appends to the unsent data of the stream. */
 static mk_err append_unsent(struct mk_tls *t, const char *p, size_t len)
 {
     size_t before = t->left ? t->left->len - t->left->from : 0;
@@ -129,7 +129,7 @@ static bool prepend_unsent(struct mk_tls *t)
     return true;
 }
 
-/* Sends kept data. 0: nothing is left to send. */
+/* Sends the unsent data. 0: all of it was sent. */
 static mk_err send_unsent(struct mk_tls *t)
 {
     ssize_t n = send_to_socket(t, t->left->bytes + t->left->from, t->left->len - t->left->from,
@@ -295,7 +295,8 @@ static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
     case BIO_CTRL_EOF:
         return BIO_test_flags(b, BIO_FLAGS_IN_EOF) != 0;
     case SET_KTLS:
-        return num ? start_kernel_tls(b, t, ptr) : 0; /* OpenSSL decrypts the input */
+        return num ? start_kernel_tls(b, t, ptr) : 0; /* kernel TLS is only for output: OpenSSL decrypts the
+                                                       * input */
     case SET_KTLS_CONTROL:
     case CLEAR_KTLS_CONTROL:
         t->control = cmd == SET_KTLS_CONTROL;
@@ -330,7 +331,7 @@ BIO *mk_tls_bio_new(struct mk_tls *t)
     BIO *b = mk_tls_bio_method() ? BIO_new(bio_method) : NULL;
     if (!b)
         return NULL;
-    BIO_set_callback_arg(b, (char *)(void *)t); /* before the first control */
+    BIO_set_callback_arg(b, (char *)(void *)t); /* set before OpenSSL calls bio_ctrl() */
     return b;
 }
 

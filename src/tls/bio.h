@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BIO that OpenSSL uses as its socket, and its write buffer. */
+/* The BIO that OpenSSL uses as its socket, and the write buffer behind it. */
 #ifndef MK_TLS_BIO_H
 #define MK_TLS_BIO_H
 

@@ -54,7 +54,7 @@ static bool apply_groups(SSL *ssl, const struct mk_tls_context *from, const stru
 }
 
 /* SSL_set_SSL_CTX() applies certificates, ciphers and callbacks; everything else was copied from the initial
- * context. */
+ * context, and is replaced here. */
 static bool apply_context(SSL *ssl, const struct mk_tls_context *to)
 {
     const struct mk_tls_context *from = mk_tls_ex_data_get_context(SSL_get_SSL_CTX(ssl));
@@ -72,7 +72,7 @@ static bool apply_context(SSL *ssl, const struct mk_tls_context *to)
            apply_groups(ssl, from, to);
 }
 
-/* Can the name be part of a path safely? */
+/* Can the name safely be part of a path? */
 static bool is_plain_host_name(const char *name)
 {
     for (const char *p = name; *p; p++) {
@@ -99,8 +99,8 @@ static int reject_hello(struct mk_tls *t, int *alert, int with, const char *erro
     return SSL_CLIENT_HELLO_ERROR;
 }
 
-/* The ACME server presents no client certificate, so its session must not be resumed elsewhere, and no other
- * session may be resumed here. */
+/* The ACME server presents no client certificate, so other connections must not resume its session, and it
+ * must not resume the session of another connection. */
 static bool apply_challenge(SSL *ssl, const struct mk_tls_context *c, const char *name)
 {
     static const unsigned char no_host[] = CHALLENGE;
@@ -162,7 +162,7 @@ int mk_tls_client_hello_alpn_cb(SSL *ssl, const unsigned char **out, unsigned ch
     const mk_str *chosen = NULL;
     (void)arg;
     if (in_len == sizeof CHALLENGE - 1 && memcmp(in, CHALLENGE, in_len) == 0)
-        chosen = &challenge; /* the challenge certificate was found */
+        chosen = &challenge; /* apply_challenge() has found the certificate */
     else if (c && c->h2 && alpn_offers(in, in_len, h2))
         chosen = &h2;
     else if (alpn_offers(in, in_len, h1))

@@ -5,7 +5,8 @@
 
 #include <openssl/ssl.h>
 
-/* Callback for SSL_CTX_set_client_hello_cb, where all settings of the selected host still take effect. */
+/* Callback for SSL_CTX_set_client_hello_cb: early enough for all settings of the selected host to take
+ * effect. */
 int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg);
 /* Callback for SSL_CTX_set_alpn_select_cb. */
 int mk_tls_client_hello_alpn_cb(SSL *ssl, const unsigned char **out, unsigned char *out_len,

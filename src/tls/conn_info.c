@@ -74,7 +74,8 @@ static struct mk_tls_client_cert_info *describe_certificate(const X509 *x)
     return c;
 }
 
-/* Filled on first use. NULL: unknown, or the peer is not a client. */
+/* Returns the information on the client's certificate, which is collected on first use. NULL: the client
+ * presented no trusted certificate, or the peer is a server. */
 static const struct mk_tls_client_cert_info *client_cert_info(struct mk_tls *t)
 {
     X509 *x = t->call ? NULL : SSL_get0_peer_certificate(t->ssl);

@@ -164,7 +164,7 @@ static void warn_key_permissions(const char *file, struct mk_tls_settings_error 
 static mk_err use_keypair(struct mk_tls_context *c, const char *file, const char *key_file, X509 *leaf,
                           STACK_OF(X509) * chain, EVP_PKEY *key, struct mk_tls_settings_error *problem)
 {
-    if (mk_tls_loaded_keypair_has_key_type(c, leaf)) /* the client selects by key type */
+    if (mk_tls_loaded_keypair_has_key_type(c, leaf)) /* a client can select a certificate only by key type */
         return mk_tls_settings_error_set(
             problem, file,
             "another certificate has the same key type: expected one certificate for each key type");

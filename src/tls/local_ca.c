@@ -189,7 +189,7 @@ static bool set_subject(X509 *x, mk_str host_name)
            X509_set_issuer_name(x, name) == 1;
 }
 
-/* Limits the damage of a stolen key: it cannot issue certificates for foreign names. */
+/* Limits the damage of a stolen key: it cannot issue certificates for other names. */
 static bool add_name_constraints(X509 *x, const struct mk_tls_names *names)
 {
     struct mk_buf text = mk_buf_growing(EXTENSION_MAX);

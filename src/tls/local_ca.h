@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local CA certificates, made with OpenSSL. */
+/* Implements the local CA with OpenSSL. */
 #ifndef MK_TLS_LOCAL_CA_H
 #define MK_TLS_LOCAL_CA_H
 

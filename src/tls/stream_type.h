@@ -47,10 +47,10 @@ struct mk_tls {
     struct mk_tls_client_cert_info *client_cert; /* information on the client certificate, once a plugin has
                                                 requested it */
     uint64_t n_received;                         /* bytes received */
-    uint32_t updates;                            /* key updates of the peer */
+    uint32_t updates;                            /* key updates received from the peer */
     uint32_t pulled;                             /* bytes read from the socket during the current call */
-    bool spent;                                  /* this call has read enough */
-    bool challenge;                              /* only acme-tls/1 is negotiated */
+    bool spent;                                  /* the current call must not read more from the socket */
+    bool challenge;                              /* the client offers only acme-tls/1 */
     bool done;                                   /* the handshake is complete */
     bool shut;                                   /* close_notify was sent */
     bool ended;                                  /* the socket is at EOF; close_notify is missing if OpenSSL
