@@ -19,7 +19,7 @@ struct mk_sse_stream {
     bool is_open;     /* the owner still uses the stream */
     bool is_ending;   /* closing: nothing more is queued */
     bool is_refusing; /* an event was rejected: on_writable() is due */
-    bool has_sent;    /* data was sent since the timer was set */
+    bool has_sent;    /* data was queued since the timer was set */
 };
 
 /* ---- Body source ---- */

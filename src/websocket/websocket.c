@@ -16,7 +16,8 @@ struct mk_websocket_worker {
     bool is_draining;
 };
 
-/* Returns the worker state for the request. NULL: the response describes the error. */
+/* Returns the worker state for the request. NULL: the plugin is not loaded, and the status of the response is
+ * 500. */
 static struct mk_websocket_worker *worker_of_request(struct mk_request *request, struct mk_response *r)
 {
     struct mk_websocket_worker *live = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(websocket));

@@ -33,7 +33,7 @@ bool mk_ws_set_state(struct mk_websocket *s, enum mk_ws_state to)
 {
     if (!mk_state_can_move(&s->state, &mk_ws_machine, to))
         return false;
-    s->is_paused = false; /* no more messages, but EOF must be detected */
+    s->is_paused = false; /* the owner gets no more messages, but input must be read to detect EOF */
     mk_state_move(&s->state, &mk_ws_machine, s, to);
     return true;
 }

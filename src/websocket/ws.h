@@ -15,7 +15,7 @@
 enum mk_ws_state {
     MK_WS_HANDSHAKE, /* a failure in this state does not call on_close() */
     MK_WS_OPEN,
-    MK_WS_CLOSING, /* we have sent Close and wait for the Close of the client; messages are dropped */
+    MK_WS_CLOSING, /* we have sent Close and wait for the client's Close; messages are dropped */
     MK_WS_ENDING,  /* nothing more is read; the tunnel ends when everything is sent */
     MK_WS_BROKEN,  /* the tunnel is aborted */
     MK_WS_OVER,    /* on_close() was called */

@@ -5,7 +5,7 @@
 
 #include "websocket/ws.h"
 
-/* Protocol violation or local failure: sends the code and ends the socket. */
+/* Handles a protocol violation or a local failure: sends the close code, and ends the connection. */
 void mk_ws_close_with_error(struct mk_websocket *s, unsigned code);
 /* Handles a Close frame with this payload. */
 void mk_ws_close_on_frame(struct mk_websocket *s, mk_str payload);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Message compression by RFC 7692: raw deflate without its last four bytes. Implemented in ws_deflate_zlib.c;
- * ws_deflate_none.c replaces it without zlib. */
+ * ws_deflate_none.c replaces it in builds without zlib. */
 #ifndef MK_WEBSOCKET_WS_DEFLATE_H
 #define MK_WEBSOCKET_WS_DEFLATE_H
 
@@ -22,9 +22,9 @@ void mk_ws_deflate_free(struct mk_ws_deflate *c);
  * earlier ones; otherwise it starts with an empty window. Returns 0; -EMSGSIZE: `out` may not grow that far;
  * -ENOMEM. */
 int mk_ws_deflate_compress(struct mk_ws_deflate *c, mk_str data, bool keeps, struct mk_buf *out) MK_MUST_USE;
-/* Also returns -EBADMSG for invalid data, and for data that takes much more time than its length warrants.
- * Adds the CPU cost to *cost, expressed as the number of bytes of ordinary data that could be inflated in
- * the same time. */
+/* Also returns -EBADMSG for invalid data, and for data that takes much more time to inflate than its length
+ * warrants. Adds the CPU cost to *cost, expressed as the number of bytes of ordinary data that could be
+ * inflated in the same time. */
 int mk_ws_deflate_decompress(struct mk_ws_deflate *c, mk_str data, bool keeps, struct mk_buf *out,
                              uint64_t *cost) MK_MUST_USE;
 

@@ -138,7 +138,7 @@ int mk_ws_deflate_compress(struct mk_ws_deflate *c, mk_str data, bool keeps, str
     z->avail_in = (unsigned)data.len;
     do {
         if (!reserve_output(z, out)) {
-            mk_ws_deflate_reset_compression(c); /* the client never sees this message */
+            mk_ws_deflate_reset_compression(c); /* the client will not receive this message */
             return output_error(out);
         }
         unsigned buf = z->avail_out;
@@ -215,7 +215,7 @@ static bool restart_inflater(z_stream *z)
     return ok;
 }
 
-/* A message may have one final block (RFC 7692, section 7.2.3.5). */
+/* A message may have at most one final block (RFC 7692, section 7.2.3.5). */
 static int handle_final_block(struct inflate_cost *e, z_stream *z)
 {
     if (++e->n_ends > 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handshake: origin, subprotocol and compression. */
+/* The WebSocket handshake: checks the origin, and negotiates subprotocol and compression. */
 #ifndef MK_WEBSOCKET_WS_HANDSHAKE_H
 #define MK_WEBSOCKET_WS_HANDSHAKE_H
 

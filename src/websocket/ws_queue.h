@@ -25,7 +25,7 @@ struct mk_ws_queue {
 bool mk_ws_queue_push(struct mk_ws_queue *q, mk_str head, mk_str payload) MK_MUST_USE;
 /* Queues a frame of a message, and holds a reference until the frame is read. */
 bool mk_ws_queue_push_shared(struct mk_ws_queue *q, const struct mk_ws_frame *f) MK_MUST_USE;
-/* Copies up to `cap` bytes to the buffer; returns the number. */
+/* Moves up to `cap` bytes to the buffer. Returns the number of bytes. */
 size_t mk_ws_queue_read(struct mk_ws_queue *q, char *buf, size_t cap);
 /* Removes everything. */
 void mk_ws_queue_clear(struct mk_ws_queue *q);

@@ -26,7 +26,7 @@ bool mk_ws_send_control(struct mk_websocket *s, unsigned opcode, mk_str payload)
     return !queue_frame(s, MK_WS_FIN | opcode, payload);
 }
 
-/* Can a message be queued now? */
+/* Checks whether a message can be queued now. Returns 0 or a negative errno value. */
 static int check_may_send(struct mk_websocket *s, bool whole)
 {
     if (s->state.current != MK_WS_OPEN)
