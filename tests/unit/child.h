@@ -21,7 +21,8 @@ static inline int run_in_child(int (*body)(void))
     return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
-/* Runs die(ctx) in a child and returns its wait status, as waitpid() does; `output` receives its stderr. */
+/* Runs die(ctx) in a child and returns its wait status as waitpid() reports it. Stores the stderr of the
+ * child in `output`. */
 static inline int run_in_dying_child(void (*die)(void *ctx), void *ctx, char *output, size_t cap)
 {
     int ends[2];

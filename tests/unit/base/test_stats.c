@@ -216,7 +216,7 @@ static void stats_hidden_series_are_reused_when_full(void **state)
     assert_int_equal(mk_stat_series(r, small, &value), 100);
     assert_int_equal(mk_stat_sum(r, 100, 0), 0);
     assert_str(mk_stat_label(r, 100, 0), "new");
-    value = MK_STR("99"); /* its series was reused */
+    value = MK_STR("99"); /* its series now belongs to "new" */
     assert_int_equal(mk_stat_series(r, small, &value), 0);
 }
 

@@ -112,7 +112,7 @@ static void acceptor_stopped_accepts_nothing(void **state)
     expect(b, "");
     mk_acceptor_resume(&acceptor);
     expect(b, "");
-    accept_all(); /* the next listener finds these connections in the queue */
+    accept_all(); /* the new acceptor finds this connection in the queue of the listener */
     expect(b, "HTTP/1.1 200 OK\r\n");
 }
 

@@ -69,7 +69,7 @@ static void h1_clock_slow_upload_is_cut_off(void **state)
     }
     conn_expect_nothing(&t);
     uint64_t began = mk_clock_ms();
-    while (!t.ended && mk_clock_ms() - began < 3000) { /* occasional bytes are not enough */
+    while (!t.ended && mk_clock_ms() - began < 3000) { /* single bytes are too slow */
         (void)!send(t.fd, "x", 1, MSG_NOSIGNAL);
         conn_run_for(&t, SHORT_MS / 4);
     }

@@ -99,7 +99,7 @@ static void h1_output_short_source_truncates_response(void **state)
     assert_int_equal(conn_response(&t, &r, false), H1_RESPONSE_PARTIAL);
     assert_true(r.content.len <= 100000);
     h1_response_fini(&r);
-    conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* later requests get no response */
+    conn_expect_end(&t, 1, 200, MK_OUTCOME_FAILED); /* the second request gets no response */
 }
 
 /* Expects the error page of this status. Returns whether the connection closes. */

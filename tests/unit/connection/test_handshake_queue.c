@@ -57,7 +57,7 @@ static void handshake_queue_later_handshakes_wait(void **state)
     for (unsigned i = 0; i < MK_HANDSHAKES_PER_ITERATION + 2; i++)
         work(&handshakes[i]);
     assert_true(handshakes[MK_HANDSHAKES_PER_ITERATION].waits);
-    turns.left = 1; /* frees a slot, but the others are ahead in the queue */
+    turns.left = 1; /* one handshake may start now, but others are ahead in the queue */
     work(&handshakes[HANDSHAKES - 1]);
     assert_true(handshakes[HANDSHAKES - 1].waits);
     assert_int_equal(mk_loop_run_once(&loop, 0), 0);

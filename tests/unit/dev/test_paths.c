@@ -13,7 +13,7 @@ static void paths_private_dir_requires_owner_and_mode(void **state)
     (void)state;
     folder_init(&f);
     assert_true(dev_paths_make_private_dir(folder_path(&f, "new", path)));
-    assert_true(dev_paths_make_private_dir(path)); /* an existing folder is fine as well */
+    assert_true(dev_paths_make_private_dir(path)); /* the folder may exist already */
     assert_int_equal(chmod(path, 0777), 0);
     assert_false(dev_paths_make_private_dir(path));
     assert_int_equal(chmod(path, 0700), 0);

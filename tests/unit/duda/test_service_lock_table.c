@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lock queues: their order, and handlers that leave them. */
+/* Queues of handlers that wait for a lock: their order, and handlers that leave a queue early. */
 #include "service/lock_table.h"
 
 #include <stdio.h>

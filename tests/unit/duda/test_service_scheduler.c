@@ -282,7 +282,7 @@ static int handle(struct duda_ctx *d)
 static int clean_up(struct duda_ctx *d)
 {
     record_step(d, 'a');
-    assert_int_equal(duda_result(d), answered); /* the later stage sees the result of the handler */
+    assert_int_equal(duda_result(d), answered); /* the result of the handler is available in later stages */
     return 0;
 }
 

@@ -90,8 +90,8 @@ static void session_shm_idle_session_expires(void **state)
 {
     (void)state;
     assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 10));
-    assert_true(load(1, NOW + 9, 10));  /* extends the lifetime to 19 */
-    assert_true(load(1, NOW + 18, 10)); /* extends the lifetime to 28 */
+    assert_true(load(1, NOW + 9, 10));  /* now expires at NOW + 19 */
+    assert_true(load(1, NOW + 18, 10)); /* now expires at NOW + 28 */
     assert_false(load(1, NOW + 28, 10));
     assert_false(load(1, NOW, 10)); /* the expired session stays expired */
 }
@@ -202,7 +202,7 @@ static void session_shm_torn_session_is_not_found(void **state)
     assert_true(load(1, NOW, 10));
 }
 
-/* While the request waited, another one deleted the session. */
+/* A request that has loaded the session saves it after another request has deleted it. */
 static void session_shm_deleted_session_does_not_return(void **state)
 {
     (void)state;

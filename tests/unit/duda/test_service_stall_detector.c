@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The detector finds handlers that block the loop; afterwards the process gets its own signal action back. */
+/* The detector finds handlers that block the loop. When it stops, it restores the signal action of the
+ * process. */
 #include "service/stall_detector.h"
 
 #include <poll.h>

@@ -174,7 +174,7 @@ static void watcher_callback_can_free_itself_and_others(void **state)
     assert_int_equal(n_calls, 1);
     run_once();
     assert_int_equal(n_calls, 1);
-    assert_null(loop.tasks); /* their memory is freed */
+    assert_null(loop.tasks); /* the memory of both watchers is freed */
 }
 
 static void watcher_freed_between_iterations_is_not_called(void **state)

@@ -321,7 +321,7 @@ static void file_cache_cyclic_use_beyond_capacity_does_not_thrash(void **state)
     for (unsigned round = 0; round < 5; round++)
         found += found_of(60);
     assert_int_equal(cache.n, 20);
-    assert_true(found >= 5 * 10); /* strict LRU eviction would find none of 5 * 20 */
+    assert_true(found >= 5 * 10); /* with strict LRU eviction, no file would be found */
 }
 
 static void file_cache_new_file_is_soon_cached(void **state)

@@ -204,7 +204,7 @@ static void h2_clock_slow_upload_is_cut_off(void **state)
         h2_conn_run_for(&h, SHORT_MS);
     }
     h2_conn_expect_open(&h, 1);
-    for (int i = 0; i < 200 && h.conn.n_records == 0; i++) { /* occasional bytes are not enough */
+    for (int i = 0; i < 200 && h.conn.n_records == 0; i++) { /* single bytes are too slow */
         h2_conn_data(&h, 1, "x", false);
         h2_conn_run(&h);
         h2_conn_run_for(&h, SHORT_MS / 4);
@@ -471,7 +471,7 @@ static void h2_clock_silent_tunnel_is_closed(void **state)
     h2_conn_expect_idle(&h);
 }
 
-/* The server accepted the tunnel, but could not send its head. */
+/* The server accepted the tunnel, but could not send the response head. */
 static void h2_clock_tunnel_with_unsent_head_times_out(void **state)
 {
     (void)state;

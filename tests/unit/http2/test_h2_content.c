@@ -372,7 +372,7 @@ static void h2_body_cut_off_fails_request(void **state)
     h2_conn_expect(&h, 1, 400, NULL);
     h2_conn_expect_reset(&h, 3, MK_H2_INTERNAL_ERROR);
     h2_conn_expect(&h, 5, 200, "early\n");
-    h2_conn_expect(&h, 7, 200, "slow\n"); /* the client may still be reading */
+    h2_conn_expect(&h, 7, 200, "slow\n"); /* a client that has closed its side may still read responses */
     assert_int_equal(h.conn.n_records, 4);
     unsigned n_gone = 0;
     for (unsigned i = 0; i < 4; i++)

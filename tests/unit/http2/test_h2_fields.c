@@ -35,7 +35,7 @@ static bool is_whole(uint32_t id, unsigned n)
     return whole;
 }
 
-/* The frame headers need buffer space, too. */
+/* The buffer for the head must also hold the frame headers. */
 static void h2_fields_head_at_limit_is_sent(void **state)
 {
     (void)state;

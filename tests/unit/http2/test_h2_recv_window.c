@@ -148,7 +148,7 @@ static void recv_window_closed_streams_return_window(void **state)
         h2_conn_upload(&h, id, 100000, true); /* the body is too large, so the server resets the stream */
         h2_conn_expect(&h, id, 200, "early\n");
         h2_conn_expect_reset(&h, id, MK_H2_NO_ERROR);
-        if (h.client.upload >= 10000) { /* the client has sent these bytes before it saw the reset */
+        if (h.client.upload >= 10000) { /* the client sends these bytes before it has received the reset */
             static const char late[10000];
             h2_find(&h.client, id)->upload = 0;
             h2_send_data(&h.client, &h.say, id, mk_str_of(late, sizeof late), false);
@@ -259,8 +259,8 @@ static void recv_window_early_client_may_end_stream(void **state)
     h2_conn_expect_open(&h, 1);
 }
 
-/* One stream has used its reserve, and the others have used all of the remaining window: one share is
- * left. */
+/* One stream has used up the initial window, and the others have used all of the remaining window except for
+ * one share. */
 static void recv_window_last_share_is_enough(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscriptions share a connection that the event loop opens, because the stack of a handler may be too
- * small. */
+/* Subscriptions share one connection. The event loop opens it, because opening it may need more stack than a
+ * handler has. */
 #include <redis/pubsub.h>
 
 #include "unit/packages/conn_worker.h"

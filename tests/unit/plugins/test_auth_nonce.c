@@ -141,7 +141,7 @@ static void nonce_full_bucket_evicts_and_invalidates_oldest(void **state)
     assert_true(use_at(NOW + 3, 9, 1, NOW + 3));
     assert_false(use_at(NOW, 3, 1, NOW + 3)); /* this nonce may have been used before its eviction */
     assert_false(use_at(NOW, 3, 2, NOW + 3));
-    assert_false(use_at(NOW, 10, 1, NOW + 3)); /* this one may have been used, too */
+    assert_false(use_at(NOW, 10, 1, NOW + 3)); /* this nonce, too, may have been used and evicted */
     for (uint64_t i = 1; i <= AUTH_WAYS; i++)
         if (i != 3)
             assert_true(use_at(NOW + 2, i, 2, NOW + 3));

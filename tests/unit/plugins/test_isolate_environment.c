@@ -125,7 +125,7 @@ static void environment_keys_are_derived_for_each_group(void **state)
     end(shop), end(vault), end(again), end(one);
 }
 
-/* Duda reports that the key is too short; the group must not learn its value. */
+/* Duda must be able to report that the key is too short, but the value of the key must stay secret. */
 static void environment_short_key_is_masked_at_same_length(void **state)
 {
     static const char *const all[] = {"DUDA_KEYS=secret", NULL};

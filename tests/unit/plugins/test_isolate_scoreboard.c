@@ -49,7 +49,7 @@ static struct isolate_slot *serve(struct isolate_scoreboard *b, uint64_t version
     return s;
 }
 
-/* Requests wait while a group restarts, but not forever. */
+/* While a group restarts, requests wait for it, but for a limited time. */
 static void scoreboard_is_down_after_two_seconds_without_worker(void **state)
 {
     struct isolate_scoreboard *b = new_board();

@@ -60,7 +60,7 @@ static void rate_table_wait_within_maximum_is_charged(void **state)
     /* a request beyond the maximum wait costs nothing */
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST);
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST);
-    for (int i = 0; i < 5; i++) /* the same holds after a burst */
+    for (int i = 0; i < 5; i++) /* the burst is free; later requests wait as above */
         assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 0);
     assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), COST);
     assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 2 * COST);

@@ -175,7 +175,7 @@ static inline bool tls_client_relay_piece(int from, int to, size_t piece)
     return n > 0 && recv(from, buffer, (size_t)n, 0) == n;
 }
 
-/* Relays in both directions. */
+/* Relays one piece in each direction. Returns false if there was nothing to relay. */
 static inline bool tls_client_relay(struct tls_client_fixture *c)
 {
     bool there = tls_client_relay_piece(c->at_client, c->at_server, c->piece);

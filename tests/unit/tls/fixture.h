@@ -141,7 +141,7 @@ HARNESS_FIXTURE(tls_fixture, struct tls_fixture);
 
 /* ---- Connection ---- */
 
-/* Returns 0, or the error if there is no stream. */
+/* Opens the server's stream of a new connection. Returns 0, or the error if that fails. */
 static inline mk_err tls_fixture_accept(struct tls_fixture *w, mk_str early)
 {
     int ends[2];

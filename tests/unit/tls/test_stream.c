@@ -191,7 +191,7 @@ static void stream_data_arrives_exactly_once(void **state)
             full++;
         if (n < 0 || sent % 5 == 0)
             received = read_piece(received);
-        if (sent == LARGE) /* a small remainder may wait for data that does not follow */
+        if (sent == LARGE) /* the read flushes a remainder that waits for more data, because none follows */
             assert_true(w.s.ops->read(&w.s, buffer, sizeof buffer) == -EAGAIN);
     }
     assert_int_equal(sent, LARGE);

@@ -473,7 +473,7 @@ static void acquire_waiting_request_can_be_cancelled(void **state)
     assert_int_equal(notified[1].n, 0);
 }
 
-/* Publishes a request of another worker that has waited since this time. */
+/* Publishes a waiting request of another worker; `since_ms` is the time at which it began to wait. */
 static void add_other_waiter(uint64_t since_ms)
 {
     upstreams.limit.memory->n_rows = 10;

@@ -180,7 +180,7 @@ static void health_slow_start_raises_weight(void **state)
     assert_int_equal(mk_health_weight(s, now), 1);
     health()->up_since_ms = now - 1000;
     assert_int_equal(mk_health_weight(s, now), 3000);
-    health()->up_since_ms = now + 50; /* a worker whose clock is slightly ahead has set it */
+    health()->up_since_ms = now + 50; /* set by a worker whose clock is slightly ahead */
     assert_int_equal(mk_health_weight(s, now), 1);
     settings.slow_ms = 0;
     assert_int_equal(mk_health_weight(s, now), 3000);

@@ -364,7 +364,7 @@ static void attempt_unsafe_request_is_retried_if_nothing_was_sent(void **state)
     }
 }
 
-/* A response that arrives before the request does not belong to it. */
+/* Data that arrives before the request is sent cannot be its response. */
 static void attempt_reused_connection_with_unsolicited_data_is_dropped(void **state)
 {
     struct call call;

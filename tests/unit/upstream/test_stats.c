@@ -108,7 +108,7 @@ static void stats_restore_undoes_configuration_that_never_served(void **state)
     mk_upstream_stats_save(&stats, &second);
     unsigned new = slot_of("u", "new:1");
     mk_upstream_stats_hide_slot(&stats, old);
-    /* Another configuration was published in the meantime: it replaces this one, which was active. */
+    /* Restoring this snapshot has no effect, because a later configuration has been published since. */
     mk_upstream_stats_restore(&stats, &first);
     assert_false(is_shown(old, "old:1"));
     mk_upstream_stats_set_server(&stats, old, true, 9, 4);

@@ -114,7 +114,7 @@ static void wait_queue_uses_published_connection_limit(void **state)
 
 enum { OTHER = 9 };
 
-/* Publishes a request of the other worker that may use this server and has waited since this time. */
+/* Publishes a request of the other worker that waits for this server; it began to wait at `since_ms`. */
 static void show_other(unsigned server, uint64_t since_ms)
 {
     upstreams.limit.memory->n_rows = OTHER + 1;
@@ -226,7 +226,7 @@ static void wait_queue_later_request_does_not_take_freed_slot(void **state)
     release_all(busy[0], busy[1], NULL);
 }
 
-/* The request was first in the queue and blocked another one. */
+/* The request was first in the queue, and so it blocked the request of the other worker. */
 static void wait_queue_cancelled_waiter_wakes_other_worker(void **state)
 {
     (void)state;
@@ -273,7 +273,7 @@ static void wait_queue_waiter_of_blocked_worker_is_passed_in_time(void **state)
     release_all(next, busy[1], NULL);
 }
 
-/* The server was down, and no request of this worker saw it recover. */
+/* The server recovers while no request of this worker waits for it. */
 static void wait_queue_recovered_server_wakes_other_worker(void **state)
 {
     (void)state;

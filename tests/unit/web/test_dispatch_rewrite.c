@@ -34,7 +34,8 @@ static void rewrite_loop_is_limited(void **state)
     mk_exchange_free(x);
 }
 
-/* Prepares a response, then rewrites the request to the path in `data`, which must discard the response. */
+/* Prepares a response, then rewrites the request to the path in `data`: the rewrite must discard the
+ * response. */
 static enum mk_verdict send_elsewhere(struct mk_request *request, struct mk_response *response, void *data)
 {
     assert_false(mk_response_header(response, MK_STR("X-Sent")).p);

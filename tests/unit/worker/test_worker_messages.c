@@ -432,7 +432,7 @@ static void worker_messages_without_master_reach_only_self(void **state)
     check(1, "all me ");
     check(0, "");
     mk_worker_messages_stop_receiving(worker(1));
-    worker(1)->master_fd = 0; /* plugins of the master receive no messages */
+    worker(1)->master_fd = 0; /* with a master, the message is dropped without an error */
     assert_int_equal(send_to(1, 0, "other"), 0);
 }
 
