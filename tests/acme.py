@@ -121,7 +121,7 @@ def helpers(server):
 
 @pytest.fixture
 def slow(world):
-    """A CA that delays validation."""
+    """Like `world`, but the CA delays each validation by up to five seconds."""
     world.start_pebble()
     world.pebble.environment |= {"PEBBLE_VA_NOSLEEP": "0", "PEBBLE_VA_SLEEPTIME": "5"}
     world.pebble.stop()

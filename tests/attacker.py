@@ -11,7 +11,7 @@ METRICS = {"plugins": ["metrics"], "top": "[METRICS]\n    Metrics /metrics\n"}
 
 
 def bunches(pieces, size=16):
-    """Joins `size` pieces into one write: with a write for each piece, the client would be slower than the server."""
+    """Yields the pieces joined in groups of `size`: with one write for each piece, the client would be slower than the server."""
     pieces = iter(pieces)
     while bunch := b"".join(itertools.islice(pieces, size)):
         yield bunch
@@ -32,7 +32,7 @@ class Attacker(Http2Client):
         return self
 
     def verdict(self):
-        """The error code of the server's last GOAWAY, at the end of the connection."""
+        """Waits for the end of the connection; returns the error code of the server's last GOAWAY, or None without one."""
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             self.end_of_connection()
         return self.goaway and self.goaway[1]

@@ -41,8 +41,8 @@ def echo(request):
 
 
 class Backend:
-    """`reply(request)` returns bytes or an iterable of byte pieces; None closes the connection. Alternatively,
-    `script(connection)` has the socket to itself."""
+    """`reply(request)` returns bytes or an iterable of byte pieces; None closes the connection. If `script` is given,
+    `script(connection)` reads from and writes to the socket instead."""
 
     def __init__(self, reply=echo, script=None, family=socket.AF_INET, at=None):
         self.reply, self.script, self.requests = reply, script, []

@@ -38,7 +38,7 @@ class Browser:
         for fd in (commands, answers, *high):
             os.close(fd)
         self._got, self._number, self._session = b"", 0, None
-        self.console = []  # errors that scripts or the browser reported
+        self.console = []  # errors and warnings of scripts and of the browser
         target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
         self._session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -65,7 +65,7 @@ class Browser:
         return json.loads(message)
 
     def _note(self, message):
-        """Records events that report an error."""
+        """Records errors and warnings."""
         method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]

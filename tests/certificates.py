@@ -88,8 +88,8 @@ class Authority:
         self.file.write_bytes(self.x509.public_bytes(serialization.Encoding.PEM))
 
     def issue(self, names=("localhost", "127.0.0.1"), kind="ec", days=90, file=None, client=False, since=1):
-        """Issues the files FILE.pem and FILE.key; FILE defaults to the first name. With a negative `days`, the certificate has
-        expired."""
+        """Issues the files FILE.pem and FILE.key; FILE defaults to the first name and the kind of key (localhost-ec). With a
+        negative `days`, the certificate has expired."""
         key = make_key(kind)
         usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
         begins = min(now() - since * DAY, now() + (days - 1) * DAY)

@@ -17,8 +17,8 @@ FIELD_LINE = re.compile(rb"(" + TOKEN + rb"):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\
 CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[^\r\n]*)?")
 DATE = re.compile(r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} "
                   r"\d\d:\d\d:\d\d GMT")
-SECONDS = 30  # timeout of each step
-SERVERS = ("Monkey", "Origin", "gunicorn", "uvicorn", "Python")  # our server, and backends whose responses a gateway forwards
+SECONDS = 30  # timeout of each socket operation
+SERVERS = ("Monkey", "Origin", "gunicorn", "uvicorn", "Python")  # Server headers: ours, and those of backends behind a gateway
 
 
 class BadReply(AssertionError):
@@ -27,7 +27,7 @@ class BadReply(AssertionError):
 
 class Closed(BadReply):
     """The connection or stream ended before the response was complete. `code` is the HTTP/2 error code; `again` means that the
-    server has not processed the request, so that a retry is safe."""
+    server has not processed the request, so a retry is safe."""
 
     def __init__(self, text, code=None, again=False):
         super().__init__(text)
@@ -91,7 +91,7 @@ def parse_field(line):
 
 
 def check_head(reply):
-    """Checks the rules for every response head of an origin server with a clock."""
+    """Checks that the response head obeys the rules for all responses of an origin server with a clock."""
     if 100 <= reply.status < 200:
         assert not reply.all("Content-Length") and not reply.all("Transfer-Encoding"), reply.head
         return
@@ -124,7 +124,7 @@ class Client:
             raise BadReply(f"it offered HTTP/1.1 and got {self.sock.protocol}")
         self.got = bytearray()
         self.ended = False
-        self.last_method, self.chunked = "GET", False  # state of the last request
+        self.last_method, self.chunked = "GET", False  # method and framing of the last request
 
     def __enter__(self):
         return self

@@ -27,7 +27,7 @@ def pytest_configure(config):
     protocols.register(config)
     quick.register(config)
     config.addinivalue_line("markers", "processes(why): for tests that a server inside a program (MONKEY_EMBEDDED=1) cannot pass")
-    # Shells start background jobs with SIGINT and SIGQUIT ignored, and every program that a test interrupts would inherit that.
+    # Shells start background jobs with SIGINT and SIGQUIT ignored. Programs that a test interrupts would inherit this.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, usual)
@@ -119,8 +119,8 @@ def lasting_starters():
 @pytest.fixture
 def lasting(lasting_starters, tmp_path_factory, protocol, request):
     """`lasting(prepare)` returns a server that all tests of the module share: they only send requests, and change neither the
-    server nor its files. `prepare(monkey, site)` starts it, once for each protocol. It is checked after each test and at the
-    end."""
+    server nor its files. `prepare(monkey, site)` starts it, once for each protocol. The server is checked after each test and at
+    the end."""
     used = set()
 
     def get(prepare):
@@ -160,7 +160,7 @@ def watch(monkey):
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs the program until it exits: `run("-t", site)` has the attributes code, out and err."""
+    """Runs the program until it exits; the result of `run("-t", site)` has the attributes code, out and err."""
     def start(*args, environment=None, folder=None, wrapper=(), **popen):
         done = subprocess.run([*wrapper, PROGRAM, *map(str, args)], cwd=folder or tmp_path, stdin=subprocess.DEVNULL,
                               env=os.environ | ENVIRONMENT | (environment or {}), timeout=SECONDS,

@@ -8,7 +8,7 @@ SECONDS = 30
 
 
 def answer(body=b"hello", status="200 OK", *fields):
-    """Returns a response with Content-Length as bytes."""
+    """Returns the bytes of a response with Content-Length."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *fields]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 

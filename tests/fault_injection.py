@@ -21,7 +21,8 @@ LAYOUTS = {
 
 
 class Fault:
-    """Setting `fault.chance = 300` affects all processes of a server started with `**fault.how` immediately."""
+    """Controls a preloaded library. Setting `fault.chance = 300` immediately affects all processes of a server that was started with
+    `**fault.how`."""
 
     def __init__(self, name, folder, environment=None):
         library = LIBRARIES / f"{name}.so"
@@ -42,8 +43,8 @@ class Fault:
 
 
 def failing_allocations(fault, server, most=2000):
-    """Each iteration must do the same work: in the first one the first allocation fails, in the second one the second
-    allocation, up to the last. No worker may crash."""
+    """Yields 1, 2, ...: in iteration n, the n-th allocation fails. The caller does the same work each time, until n exceeds the
+    number of its allocations. No worker may crash."""
     workers = server.workers
     for n in range(1, most):
         fault.failed, fault.count, fault.after = 0, 1, n
@@ -57,8 +58,8 @@ def failing_allocations(fault, server, most=2000):
 
 
 def fail_in_a_row(fault, server, count, play):
-    """Makes `count` consecutive allocations fail, from several starting points. If most of them fail, any result is accepted, as
-    long as no worker dies."""
+    """Makes `count` consecutive allocations fail, from several starting points. If `count` is 1000, `play` may fail, too, but no
+    worker may die."""
     workers = server.workers
     for n in range(1, 100, 7):
         fault.count, fault.after = count, n

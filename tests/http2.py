@@ -67,7 +67,7 @@ class Stream:
         self.heads = []  # heads that the test has not read
         self.final = None  # head of the final response
         self.body, self.received, self.trailers = bytearray(), 0, []
-        self.unreturned, self.unannounced = 0, 0  # bytes not yet returned to the window; read but not yet announced
+        self.unreturned, self.unannounced = 0, 0  # bytes not yet returned to the window; returned but not yet announced
         self.ended = False  # the server has ended the stream
         self.reset = None  # the server's error code
         self.left, self.finished, self.at_once = None, False, False  # request body: bytes left; complete; sent with HEADERS
@@ -141,7 +141,8 @@ class Http2Client:
         return self
 
     def change(self, values):
-        """Sends the client's SETTINGS. They take effect when the server acknowledges them."""
+        """Sends the client's SETTINGS. They take effect when the server acknowledges them, but larger limits at
+        once, because the server may use them before its acknowledgment arrives."""
         self.unacknowledged.append(dict(values))
         if h2.TABLE_SIZE in values:
             self.decoder.max_allowed_table_size = max(self.decoder.max_allowed_table_size, values[h2.TABLE_SIZE])
@@ -524,7 +525,8 @@ class Http2Client:
         return reply
 
     def drain(self, stream):
-        """Receives until the end of a stream. The test does not read the body, so its window is returned on arrival."""
+        """Receives until the end of a stream. The test does not read meanwhile, so the body bytes are returned to the
+        windows on arrival."""
         def ended():
             if stream.unreturned:
                 self.give_back(stream, stream.unreturned)

@@ -54,7 +54,7 @@ static int ask(struct duda_ctx *d)
     return tell(d, duda_http_fetch(d, http(d), &request, &r), &r);
 }
 
-/* /send?method=...&length=N&pieces=N&size=N&wait=1&deadline=MS: pieces of a, b, c ... */
+/* /send?method=...&length=N&pieces=N&size=N&wait=1&deadline=MS: pieces of the letters a, b, c ... */
 static int send_pieces(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.method = duda_query(d, "method"), .content_type = MK_STR("text/plain")};
@@ -108,7 +108,7 @@ static int relay(struct duda_ctx *d)
     return tell(d, e, &r);
 }
 
-/* Responds to each line before the client sends the next one; with flood=1 it reads no response. */
+/* Reads the response to each line before it sends the next line; with flood=1, then sends without reading. */
 static int both(struct duda_ctx *d)
 {
     const struct duda_http_request request = {.full_duplex = true};
@@ -190,6 +190,6 @@ DUDA_SERVICE(asks,
 
 
 def start(monkey, site, address, keys="", top="", plugins=()):
-    """Starts a server with this service. It sends requests to `where`: an address, or the name of an [UPSTREAM] in `top`."""
+    """Starts a server with this service. It sends requests to `address`, which may be the name of an [UPSTREAM] in `top`."""
     service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
     return monkey(plugins=[*plugins, service], top=f"{top}[HTTP_CLIENT]\n    Server {address}\n{keys}", server="MaxBodySize 64M")

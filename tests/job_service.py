@@ -79,7 +79,7 @@ static int work(struct duda_ctx *d, const struct duda_job *job)
     return 0;
 }
 
-/* Records the real time in seconds: the system call bypasses a preloaded library. */
+/* Records the real time in seconds: the system call bypasses the preloaded library that shifts the clock. */
 static int tick(struct duda_ctx *d, const struct duda_job *job)
 {
     struct timespec t;
@@ -109,7 +109,7 @@ static int push(struct duda_ctx *d)
     return e ? duda_printf(d, "%d", -e) : duda_printf(d, "id %.*s", MK_STR_ARG(id));
 }
 
-/* Payloads with NULs; the first job completes at once and releases its unique key. */
+/* Enqueues jobs with NULs in payloads and unique keys. The first job runs at once and releases its key. */
 static int binary(struct duda_ctx *d)
 {
     static const struct duda_job_options now = {.unique_key = {"u\0", 2}}, one = {.unique_key = {"u\0one", 5}, .delay_ms = 3600000},
@@ -195,7 +195,7 @@ class JobServer:
 
 
 def check_failures(queue):
-    """Checks the failed jobs of a server whose queue is empty."""
+    """Pushes jobs that fail to an empty queue, checks their attempts, drops one failed job and runs another again."""
     queue.server.allow("has failed")
     queue.push("third")
     queue.wait_for_ends(["third"])

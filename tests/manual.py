@@ -68,7 +68,7 @@ def run(*args, folder=None, typed=""):
 
 # ---- Configurations ----
 
-# For Basic and Digest; the password hash comes from an example of crypt(5).
+# A user file for Basic and Digest; the password hash comes from an example of crypt(5).
 USERS = "".join(f"{name}:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEl8\n" for name in ("ana", "bob"))
 USERS += "ana:Members only:" + "0" * 64 + "\n"
 # The packages whose sections the examples in Duda's headers show.
@@ -78,7 +78,7 @@ SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
 
 
 def complete(page, text):
-    """Adds the parts to the example that its page omits: a host, and the plugin's Load line."""
+    """Adds the parts that the page omits from its example: a host, and the plugin's Load line."""
     plugin = page.parent.name if page in PLUGINS else ""
     if plugin and not re.search(rf"^\s+Load +{plugin}$", text, re.MULTILINE):
         text = f"[PLUGINS]\n    Load {plugin}\n{text}"

@@ -15,7 +15,7 @@ KEYS = """
 
 
 def starter(monkey, site):
-    """Returns a function that starts a server with the plugin, to be used as a fixture."""
+    """Returns a function, for use as a fixture, that starts a server with the plugin."""
     site.add("index.html", "hello")
 
     def run(keys="", **how):
@@ -31,7 +31,7 @@ def status(server, path="/status"):
 
 
 class Stream:
-    """The events of a live page. The first event is the history: next() stores it in `history` and returns the next one."""
+    """The events of a live page. The first event is the history: next() stores it in `history` and returns the event after it."""
 
     def __init__(self, server, path="/live?events", **how):
         self.client = server.connect(**how)

@@ -99,7 +99,7 @@ class Output:
             return find()[count - 1]
 
     def wait_for_end(self, seconds=SECONDS):
-        """Waits until no process can write to the pipe; returns False if a process still can."""
+        """Waits until no process can write to the pipe; returns False if one still can after the given time."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -184,7 +184,7 @@ class Server:
         self.encrypts = [url.startswith("https:") for url in urls]
 
     def is_encrypted(self, listener):
-        """Does this listener use TLS? The answer is unknown for an address that the test itself has found."""
+        """Does this listener use TLS? False if unknown, which is the case for an address that the test itself has found."""
         return listener < len(self.encrypts) and self.encrypts[listener]
 
     @property
@@ -205,7 +205,7 @@ class Server:
         return self.protocol.startswith("h2")
 
     def way(self, listener=0, protocol=None):
-        """Returns a client constructor for an address; the client uses the protocol of the test, or "h1" or "h2"."""
+        """Returns a client constructor for an address. The client uses `protocol` ("h1", "h2"), by default the test's."""
         is_h2 = protocol == "h2" if protocol else self.is_h2
         tls = self.encryption.context("h2" if is_h2 else "http/1.1") if self.is_encrypted(listener) else None
         return functools.partial(Http2Client if is_h2 else Client, tls=tls)
@@ -286,7 +286,7 @@ class Server:
 
 
 def end_of(process, seconds):
-    """Returns the exit code of a Popen without delay: Popen.wait(seconds) polls at growing intervals."""
+    """Returns the exit code of a Popen as soon as it exits: Popen.wait(seconds) polls at growing intervals."""
     if process.poll() is None:
         fd = os.pidfd_open(process.pid)
         poll = select.poll()

@@ -140,7 +140,7 @@ class Connection:
         return "ok" if right else f"wrong: {reply} {reply['X-Number']} for {number}: {reply.body[:40]}"
 
     def ask(self, number, **plan):
-        """Returns "ok", a status, "cut" (truncated after the head), or a description of a result that must never occur."""
+        """Returns "ok", a status, "cut" (truncated after the head), None to retry, or a description of a forbidden result."""
         self.client = self.client or self.clients.connect(self.protocol)
         self.has_head = False
         try:
@@ -168,7 +168,7 @@ class Connection:
             return f"wrong: {error!r}"
 
     def read(self):
-        """Like read() of the clients, but tells whether a head arrived."""
+        """Like read() of the clients, but sets `has_head` once the head of the final response has arrived."""
         client = self.client
         if self.protocol == "h2":
             stream = client.queue[0]

@@ -22,7 +22,7 @@ LIBC, SYS_PIDFD_GETFD = ctypes.CDLL(None, use_errno=True), 438
 
 
 def wait_until(holds, condition, seconds=SECONDS):
-    """Waits until `holds()` is true and returns its result. The files and processes that it reads may come and go."""
+    """Waits until `holds()` is true and returns its result. The files and processes that `holds` reads may disappear."""
     end = time.monotonic() + seconds
     while True:
         missing = None

@@ -23,8 +23,8 @@ import os
 
 from monkey import PROTOCOLS
 
-# Process tests start many servers each: unless MONKEY_EVERY=1, they run over HTTP/1.1 only, except for tests that name other
-# protocols themselves.
+# The tests in tests/process start many servers each: unless MONKEY_EVERY=1, they run over HTTP/1.1 only, except for tests that
+# name other protocols themselves.
 EVERY = os.environ.get("MONKEY_EVERY") == "1"
 
 FOLDERS = ("http", "process", "server", "site")

@@ -27,7 +27,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture
 def runtime():
-    """The private folders of the tests have a short path, because socket paths are limited."""
+    """A private folder with a short path, because the length of socket paths is limited."""
     folder = Path(tempfile.mkdtemp(prefix="mk", dir="/tmp"))
     yield folder
     shutil.rmtree(folder)

@@ -8,7 +8,7 @@ def indented(text):
 
 
 def guard(monkey, rules="", below="", other="", plugins=("security",), **keys):
-    """Starts a server with these rules above its host, and with `below` after it."""
+    """Starts a server with `rules` above its host, and with the rules `below` after it."""
     top = (f"[SECURITY]\n{indented(rules)}\n" if rules.strip() else "") + other
     keys["sections"] = (f"[SECURITY]\n{indented(below)}\n" if below.strip() else "") + keys.get("sections", "")
     return monkey(plugins=list(plugins), top=top, **keys)

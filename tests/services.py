@@ -15,7 +15,7 @@ COMPILER = os.environ.get("CC", "cc")
 FLAGS = ["-std=gnu11", "-g", "-O1", "-fstack-clash-protection", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}",
          f"-I{ROOT / 'duda' / 'include'}"]
 
-# Additional compiler flags, for the default program only: tools/dev/tsan.sh also instruments services.
+# Additional compiler flags for services of the default program: tools/dev/tsan.sh instruments them, too.
 MORE = os.environ.get("MONKEY_SERVICE_FLAGS", "").split()
 
 

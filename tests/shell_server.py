@@ -42,7 +42,7 @@ def watch():
 
 @pytest.fixture
 def socket_folder():
-    """A folder with a short name, because socket paths are limited."""
+    """A folder with a short name, because the length of socket paths is limited."""
     folder = Path(tempfile.mkdtemp(prefix="mk", dir="/tmp"))
     folder.chmod(0o755)
     yield folder
@@ -97,7 +97,7 @@ class RawClient:
         return self
 
     def answer(self):
-        """Reads the output of a command and its last line."""
+        """Reads the reply to a command; returns the output lines and the last line, which tells whether it succeeded."""
         lines = []
         while (line := self.line())[:1] in (" ", "#"):
             lines.append(line[1:])
@@ -158,7 +158,7 @@ def start(monkey, site, socket_folder):
 
 
 def spread(server, workers, each=lambda c: c.get("/")):
-    """Opens so many connections that each worker has some."""
+    """Opens enough connections that each worker gets some."""
     connections = [Client(server.addresses[0]) for _ in range(12 * workers)]
     for c in connections:
         each(c)

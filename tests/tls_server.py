@@ -27,7 +27,7 @@ class TlsServer:
             return c.sock.facts.getpeercert()["serialNumber"].lstrip("0")
 
     def facts(self, name="localhost", context=None, target="/facts"):
-        """Returns the TLS facts of a request, from the plugin `encrypted`."""
+        """Returns what the plugin `encrypted` reports about the TLS connection of a request."""
         reply = self.get(target, name, context=context)
         assert reply.status == 200, repr(reply)
         return dict(line.partition("=")[::2] for line in reply.text.splitlines())

@@ -29,7 +29,7 @@ class HoldingBackend(Backend):
         self._gate.set()
 
     def hold(self):
-        """Holds the responses to later requests back again."""
+        """Holds back responses again, to all later requests."""
         self._gate.clear()
 
     def stop(self):

@@ -23,7 +23,7 @@ def add(file, user, password, *options):
 
 
 def basic(user, password):
-    """Returns the Authorization header of a browser."""
+    """Returns the Authorization header for the Basic scheme."""
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 
 
