@@ -102,7 +102,7 @@ static void bind_free_entry(struct binding *b, const struct mk_conf_entry *e)
         b->ctx.table->entry(&b->ctx);
 }
 
-/* Any text is a valid value, so a comment or `;` after it is not an error. */
+/* Keys for text accept any value, so a trailing comment or `;` causes only a warning. */
 static void warn_trailing_comment(struct binding *b, const struct mk_conf_entry *e)
 {
     mk_str tail = mk_conf_other_syntax_tail(e->value);

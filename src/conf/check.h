@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the sections of a whole configuration: each must be known, and unique unless it may be repeated. */
+/* Checks the sections of a whole configuration: each section must be known, and must not be repeated unless
+ * its table allows it. */
 #ifndef MK_CONF_CHECK_H
 #define MK_CONF_CHECK_H
 

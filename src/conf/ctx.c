@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that value parsers call with their context: they return the key, the value and memory, and
- * report errors at the position of the value. */
+/* Functions that value parsers call: they return the key and the value, allocate memory, and report errors at
+ * the position of the value. */
 #include "conf/path.h"
 #include "conf/table.h"
 #include "conf/value.h"

@@ -15,7 +15,8 @@ enum {
     MK_CONF_DEPTH_MAX = 16         /* nested @INCLUDEs */
 };
 
-/* `glob` and `env` may be NULL: then no pattern matches and no variable is set. */
+/* `glob` and `env` may be NULL. Without `glob`, no pattern matches; without `env`, all variables are
+ * unset. */
 struct mk_conf_io {
     /* Appends the content of the file to `out`. Returns 0, -EFBIG if the content exceeds the limit of `out`,
      * -ENOMEM, or another negative errno value. */

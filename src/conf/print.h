@@ -5,8 +5,9 @@
 
 #include "conf/table.h"
 
-/* Writes the section with every key that has a value, defaults included, so that reading and binding it
- * again gives the same struct. Omits aliases and ignored keys; prints unset strings and lists as comments. */
+/* Writes the section with every key that has a value, defaults included, so that reading and binding it again
+ * gives the same struct. Omits aliases, deprecated keys and ignored keys; prints unset strings and lists as
+ * comments. */
 void mk_conf_print_section(const struct mk_conf_table *table, const void *in, struct mk_buf *out);
 
 /* Writes one indented entry with its line end, and escapes references in the value. `value` is the text that

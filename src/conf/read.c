@@ -13,10 +13,10 @@ struct include_frame {
     const struct include_frame *up;
     mk_str path;
     unsigned depth;
-    struct mk_conf_source_pos include; /* the line of this file that includes the next one */
+    struct mk_conf_source_pos include; /* the last @INCLUDE of this file; line 0: none */
     struct mk_conf_section *section;   /* section of the following entries; NULL: there is none */
-    bool drop_entries;                 /* drop entries silently: their missing section or its invalid header
-                                        * was reported */
+    bool drop_entries;                 /* drop entries silently: their missing section or invalid header was
+                                        * reported */
 };
 
 struct reader {
@@ -193,8 +193,8 @@ static bool may_include(struct reader *r, const struct include_frame *up, mk_str
     return !r->limit_exceeded;
 }
 
-/* Reports a file in the format of another server, and returns true: the caller then parses no line of it,
- * which would cause many errors. */
+/* Reports a file in the format of another server, and returns true. The caller then does not parse the file,
+ * because most of its lines would be errors. */
 static bool report_other_syntax(struct reader *r, mk_str path, mk_str text)
 {
     struct mk_conf_other_syntax found = mk_conf_other_syntax_detect(text);

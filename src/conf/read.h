@@ -7,8 +7,9 @@
 #include "conf/io.h"
 #include "conf/tree.h"
 
-/* Reads a file and its includes into `tree` (appending). Continues after errors, so that `report` lists all
- * of them. Returns 0, -EINVAL if the report has errors, or -ENOMEM. The tree points into `arena` only. */
+/* Reads a file and its includes, and appends their sections to `tree`. Continues after errors, so that
+ * `report` lists all of them. Returns 0, -EINVAL if the report has errors, or -ENOMEM. The tree points into
+ * `arena` only. */
 mk_err mk_conf_read_file(struct mk_conf_tree *tree, struct mk_arena *arena, const struct mk_conf_io *io,
                          mk_str path, struct mk_conf_report *report) MK_MUST_USE;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All errors and warnings that a run finds in a configuration, each with its position, the expected form, and
- * a suggestion if a similar word exists. */
+/* Report on a configuration: all errors and warnings, each with its position, the expected form, and a
+ * suggestion if a similar word exists. */
 #ifndef MK_CONF_REPORT_H
 #define MK_CONF_REPORT_H
 
@@ -73,7 +73,7 @@ void mk_conf_report_suggest(struct mk_conf_report *r, mk_str word);
 mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
 
 /* Writes one problem; every line ends with a newline:
- *     monkey.conf:7:19: error: `1O` is not a time: expected a number of s, ms, m or h
+ *     monkey.conf:7:19: error: expected a time (ms, s, m, h, d) from 100ms to 1d, not `1O`
  *         KeepAliveTimeout 1O
  *                          ^
  *         hint: ...

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of the keys that a section accepts: the internal part of monkey/config.h. */
+/* Tables of the keys that a section accepts. Their public part is in monkey/config.h. */
 #ifndef MK_CONF_TABLE_H
 #define MK_CONF_TABLE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration as written: sections and entries in order, each with its position. Knows nothing about keys
- * and their types, which bind.h checks. Everything is allocated in the reader's arena. */
+/* A configuration as written: sections and entries in order, each with its position. The tree may contain
+ * unknown keys and invalid values: conf/bind.h checks them. Everything is allocated in the reader's arena. */
 #ifndef MK_CONF_TREE_H
 #define MK_CONF_TREE_H
 

@@ -21,7 +21,7 @@ bool mk_conf_vars_is_name(mk_str s);
 void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value);
 
 /* Expands every reference in the text. Text without references is returned unchanged. `at` is the position of
- * the text's first byte. False: an error was reported, and `out` is the best-effort expansion. */
+ * the text's first byte. False: an error was reported, and *out may be an incomplete expansion. */
 bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_source_pos *at,
                          mk_str *out);
 /* Writes the text with the `$` of every `${` doubled, so that mk_conf_vars_expand() returns the original

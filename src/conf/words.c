@@ -6,7 +6,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Returns the position of the quote that closes text starting with a quote; MK_STR_NONE if missing. */
+/* Returns the position of the quote that closes text starting with a quote; MK_STR_NONE if there is none. */
 static size_t find_closing_quote(mk_str s)
 {
     for (size_t i = 1; i < s.len; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text in values, quoted where needed: the whole value is one text, or a list of words. Between quotes, \" is
- * a quote and \\ a backslash; any other backslash is literal. A quote that is not the first character is also
- * literal. */
+/* Text in values: parses a value as one text or as a list of words, and writes both with quotes where needed.
+ * Between quotes, \" is a quote and \\ a backslash; any other backslash is literal. A quote that is not the
+ * first character is also literal. */
 #ifndef MK_CONF_WORDS_H
 #define MK_CONF_WORDS_H
 
