@@ -31,7 +31,7 @@ struct mk_open_file {
     uint64_t size;
     int64_t mtime_ns;
     struct mk_open_file_attachment *note; /* derived data; NULL: none. See mk_file_cache_attach() */
-    int fd;                               /* -1: the file is in memory */
+    int fd;                               /* -1: the content is in memory, or this is not a regular file */
     uint32_t warm_until_ms; /* time (modulo 2^32) until which the pages of the file count as cached by the
                                kernel */
     enum mk_open_kind kind : 8;
@@ -39,7 +39,7 @@ struct mk_open_file {
     uint8_t absent; /* bitmap of the precompressed variants that were missing at absent_ms (modulo 2^32) */
     uint32_t absent_ms;
 
-    /* Used only by the cache. */
+    /* The members below are for the cache and for open_file.c. */
     bool listed;
     uint16_t path_len;
     unsigned refs; /* number of references; the table of the cache holds one of them while `listed` */
@@ -49,7 +49,7 @@ struct mk_open_file {
     uint64_t checked_ms, used_ms;
     uint32_t hash;
     uint32_t tried_ms;  /* when memory for the file was last requested, modulo 2^32 */
-    uint32_t note_size; /* memory of the attachment; 0: it is freed when only the cache refers to the file */
+    uint32_t note_size; /* bytes of the attachment; 0: freed when only the cache refers to the file */
     uint32_t dev;
     int64_t ctime_ns;
     ino_t ino;

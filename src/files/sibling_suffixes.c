@@ -47,15 +47,15 @@ static void on_file_name(mk_str name, void *data)
             s->found |= UINT32_C(1) << i;
 }
 
-/* Has the folder been unchanged for a while? Tools that copy folders may restore the modification time, but
- * not the change time. */
+/* Has the folder been unchanged for more than SETTLED_SECONDS? Tools that copy folders may restore the
+ * modification time, but not the change time. */
 static bool is_folder_settled(const struct mk_open_file *folder, int64_t now)
 {
     int64_t changed = folder->mtime_ns > folder->ctime_ns ? folder->mtime_ns : folder->ctime_ns;
     return changed / 1000000000 + SETTLED_SECONDS < now;
 }
 
-/* Does the path still lead to the folder? */
+/* Is `fd`, which was opened by path, still the folder of this entry? */
 static bool is_same_folder(const struct mk_open_file *folder, int fd)
 {
     struct stat st;
