@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey explain METHOD URL`: runs one request through the server's decisions without a socket, and explains
- * each decision. */
+/* `monkey explain METHOD URL`: processes one request without a socket, and explains each decision of the
+ * server. */
 #ifndef MK_SERVER_EXPLAIN_H
 #define MK_SERVER_EXPLAIN_H
 

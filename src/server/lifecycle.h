@@ -51,7 +51,7 @@ struct mk_lifecycle {
 
 extern const struct mk_state_machine mk_lifecycle_machine;
 
-/* The master's count of workers. */
+/* Numbers of workers, as counted by the master. */
 struct mk_lifecycle_workers {
     unsigned wanted, there, ready;  /* newest set: number of configured, existing and serving workers */
     unsigned old_wanted, old_there; /* the same for the set that serves during a reload */
@@ -88,7 +88,7 @@ struct mk_lifecycle_shutdown mk_lifecycle_begin_shutdown(struct mk_lifecycle *l,
 
 /* ---- The next step ---- */
 
-/* Returns the next step and changes the state: call until it returns MK_STEP_WAIT or MK_STEP_STOP. */
+/* Returns the next step and changes the state: call this until the result is MK_STEP_WAIT or MK_STEP_STOP. */
 enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const struct mk_lifecycle_workers *w);
 
 /* May an upgrade begin? Only while no other change is in progress. */

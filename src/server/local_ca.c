@@ -114,8 +114,8 @@ static bool ensure_ca_certificate(struct ca_check *l)
     return !e || report_ca_error(l, CERTIFICATE, mk_err_text(e), ELSEWHERE);
 }
 
-/* Separates the names that the CA can certify: names that the machine got after the CA was created may
- * violate the CA's name constraints. */
+/* Moves the names that the CA cannot certify to out->foreign: names that the machine got after the CA was
+ * created may violate the CA's name constraints. */
 static bool split_certifiable_names(struct ca_check *l)
 {
     struct mk_local_names all = l->names;

@@ -230,7 +230,7 @@ static int list_plugins(const struct mk_config_source *origin)
 
 /* ---- Serving ---- */
 
-/* Warns if the root folder has no index file: its URL then gets an error page. */
+/* Warns if the document root has no index file: the URL `/` then gets an error page. */
 static void warn_missing_index(const struct mk_vhost *h, struct mk_buf *out)
 {
     for (size_t i = 0; i < h->n_index; i++) {

@@ -334,8 +334,8 @@ static void start_reload_trial(struct master *m)
     m->origin.previous = m->generation;
     mk_loop_set_timer(&m->loop, &m->reload_timer, GIVE_WAY_MS);
     m->is_tried = false;
-    if (mk_config_trial_start(&m->attempt)) /* cannot start a process for the trial: load the configuration
-                                             * without one */
+    if (mk_config_trial_start(&m->attempt)) /* cannot start a trial process: load the configuration without a
+                                             * trial */
         mk_lifecycle_trial_done(&m->life, true);
 }
 
@@ -680,7 +680,7 @@ int mk_master_run(const struct mk_master_options *o)
     m->ready_fd = m->signal_fd = m->plugin_log_level = -1;
     m->origin = o->origin;
     m->origin.shared = &m->shared;
-    tzset(); /* the sandbox prevents workers from reading the time zone */
+    tzset(); /* workers inherit the time zone, because their sandbox may prevent them from reading its file */
     mk_master_pid_file_init(&m->pid);
     mk_upgrade_init(&m->upgrade, &m->shared);
     int code = start_master(m);

@@ -59,7 +59,8 @@ static void on_watchdog_timer(struct mk_timer *t)
         if (w->procs[i].pid)
             check_worker(&w->procs[i], w->generation->server.loop_ms);
     }
-    mk_errorlog_report_lost(&w->log->log); /* the master may write nothing else for hours */
+    mk_errorlog_report_lost(&w->log->log); /* reports lost lines now: the master may write nothing else for
+                                            * hours */
     mk_loop_set_timer(w->loop, t, LOOK_MS);
 }
 

@@ -117,7 +117,7 @@ static mk_err start_spawner(struct worker_process *p, const struct mk_config_gen
     return e;
 }
 
-/* The master has checked that it can write to the folder; the user of the workers may lack permission. */
+/* Checks the spool folder again: the master can write to it, but the worker's user may lack permission. */
 static void check_spool_folder(const struct mk_config_generation *g, struct mk_log *log)
 {
     int fd = g->wants_spool ? mk_spool_open_tmpfile(g->server.spool_folder.p) : -1;
