@@ -29,7 +29,7 @@ struct rule_line {
     const struct mk_conf_entry *entry;
     struct mk_conf_report *report;
     unsigned n;    /* directives so far */
-    unsigned seen; /* bitmap of known directives */
+    unsigned seen; /* bitmap of the known directives so far */
 };
 
 static void MK_PRINTF(3, 4)

@@ -528,8 +528,8 @@ static bool uses_context(const struct mk_vhost_config *s, const struct mk_shared
     return m->context && s->host.tls == m->context;
 }
 
-/* Does the host have this name? An absent name stands for any host. A `name` that is a pattern is compared
- * with the names as written. */
+/* Does the host have this name? True if the name is absent. A wildcard pattern in `name` is compared with the
+ * host's patterns as written. */
 static bool is_named(const struct mk_vhost_config *s, mk_str name)
 {
     bool found = !name.p || mk_vhost_has_name(&s->host, name);

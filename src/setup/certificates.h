@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets up TLS for a generation: creates the TLS contexts of its hosts, and lets the server name (SNI) select
- * a host. */
+/* Sets up TLS for a generation: creates the TLS contexts of its hosts, and selects the context of a
+ * connection by server name (SNI). */
 #ifndef MK_SETUP_CERTIFICATES_H
 #define MK_SETUP_CERTIFICATES_H
 

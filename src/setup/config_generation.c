@@ -141,8 +141,8 @@ static void hint_right_section(struct config_loader *l, const struct mk_conf_sec
     }
 }
 
-/* Adds hints for keys that belong to other sections. Of several such sections, the hint names [HOST] first,
- * then [SERVER]. */
+/* Adds hints for keys that belong to other sections. If several sections have the key, the hint names [HOST],
+ * or else [SERVER]. */
 static void hint_right_sections(struct config_loader *l, const struct mk_conf_section *section,
                                 enum mk_builtin_section its, const struct mk_conf_problem *before)
 {

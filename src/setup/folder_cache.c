@@ -76,8 +76,8 @@ static struct mk_cached_folder *insert_folder(struct mk_folder_cache *f, mk_str 
     return one;
 }
 
-/* Identifies the folder by the opened descriptor, because the path may lead elsewhere since the caller's
- * stat(). */
+/* Identifies the folder by the opened descriptor, because the path may now lead to another folder than at the
+ * caller's stat(). */
 static mk_err open_and_insert(struct mk_folder_cache *f, mk_str path, struct mk_cached_folder **out)
 {
     struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Enables HTTP/2 if any client of the configuration can use it. */
+/* Enables HTTP/2 in a generation if any of its clients may use it. */
 #ifndef MK_SETUP_HTTP2_ENABLE_H
 #define MK_SETUP_HTTP2_ENABLE_H
 

@@ -50,8 +50,8 @@ static unsigned client_rules_id(const struct rules_builder *b, const struct mk_v
     return n;
 }
 
-/* These rules apply even without a TLS listener: a host that requires client certificates must not serve
- * plain requests. */
+/* Sets the client certificate rules of a host. They apply even without a TLS listener: a host that requires
+ * client certificates must not serve plain requests. */
 static void set_client_rules(struct rules_builder *b, struct mk_vhost_config *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;

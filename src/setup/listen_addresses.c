@@ -332,10 +332,9 @@ void mk_listen_addresses_assign_hosts(struct mk_config_generation *g, struct mk_
             mk_conf_report_warn(
                 report, &s->section->at,
                 "no request can reach this [HOST]: it has no ServerName and is not the default");
-    if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts) /* the hosts for requests without an
-                                                                         address */
+    if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts) /* requests that arrive without an
+                                                                       * address use these hosts */
         g->hosts = *g->listens.at[0].hosts;
-    if (g->embedding && g->embedding->listens_nowhere) /* hosts keep their addresses, which distinguish
-                                                          them */
+    if (g->embedding && g->embedding->listens_nowhere) /* the addresses in the settings of hosts stay */
         g->listens = (struct mk_listens){0};
 }

@@ -7,7 +7,8 @@
 
 /* A plugin's section and its settings. */
 struct mk_plugin_section {
-    struct mk_plugin_section *next; /* next section of the same host, or outside hosts */
+    struct mk_plugin_section *next; /* next section of the same host or, for a section outside hosts, the next
+                                     * of those */
     const struct mk_conf_table *table;
     const struct mk_conf_section *section;
     void *settings;

@@ -6,19 +6,19 @@
 #include "setup/config_generation_type.h"
 #include "setup/plugin_object.h"
 
-/* Calls each load(). All sections must be bound. */
+/* Calls load() of each plugin. All sections must be bound. */
 void mk_plugins_call_load(struct mk_config_generation *g, struct mk_conf_report *report);
-/* Calls each host() and sets the hooks of every host. All hosts must be built. */
+/* Calls host() of each plugin for each host, and sets the hooks of the hosts. All hosts must be built. */
 void mk_plugins_configure_hosts(struct mk_config_generation *g, struct mk_conf_report *report);
-/* Calls each master_start() in the master, before the workers of the generation start. False: a plugin
- * failed, and the error was reported. */
+/* Calls master_start() of each plugin, in the master and before the workers of the generation start. False: a
+ * plugin failed, and the error was reported. */
 bool mk_plugins_start_in_master(struct mk_config_generation *g, struct mk_conf_report *report) MK_MUST_USE;
 /* Polls the conditions that plugins passed to mk_config_wait_ready(). Returns 0; -EAGAIN: poll again soon; or
  * an error after reporting it. */
 mk_err mk_plugins_poll_ready(struct mk_config_generation *g, struct mk_conf_report *report) MK_MUST_USE;
-/* Calls each unload(). The code of the plugins must stay loaded until the arena of the generation is freed,
- * because its cleanups may call that code. mk_plugins_detach_objects() returns how many objects to close
- * after that. */
+/* Calls unload() of each plugin. The code of the plugins must stay loaded until the arena of the generation
+ * is freed, because its cleanups may call that code. mk_plugins_detach_objects() returns how many objects to
+ * close after that. */
 void mk_plugins_unload(struct mk_config_generation *g);
 size_t mk_plugins_detach_objects(struct mk_config_generation *g,
                                  struct mk_plugin_object objects[MK_PLUGINS_MAX]);

@@ -64,7 +64,7 @@ struct mk_request_settings {
     mk_str access_log;
 };
 
-/* Settings that [SERVER] makes for all hosts, and that a [HOST] can override. */
+/* Settings that [SERVER] defines for all hosts, and that a [HOST] can override. */
 struct mk_vhost_common_settings {
     struct mk_request_settings request;
     struct mk_conf_words index;

@@ -24,8 +24,8 @@ struct mk_shared_state {
  * processes forked later share it. NULL: out of memory, or the name is too long. */
 void *mk_shared_state_get_memory(struct mk_shared_state *s, mk_str name, size_t size) MK_MUST_USE;
 /* Returns the descriptor created by make() when the name was first used. Call it in the master: processes
- * forked later inherit it. make() returns a close-on-exec descriptor, or a negative errno value, which is
- * then returned. */
+ * forked later inherit it. make() returns a close-on-exec descriptor, or a negative errno value, which this
+ * function then returns. */
 int mk_shared_state_fd(struct mk_shared_state *s, mk_str name, int (*make)(void)) MK_MUST_USE;
 /* The server's statistics, created on first use. Call it in the master. NULL: out of memory. */
 struct mk_stat_registry *mk_shared_state_get_statistics(struct mk_shared_state *s) MK_MUST_USE;

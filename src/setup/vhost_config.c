@@ -313,7 +313,7 @@ static void warn_of_unserved_root(struct host_builder *b)
     mk_conf_report_hint(b->report, "add `/* static` as its last route, or leave out DocumentRoot");
 }
 
-/* A host whose routes use no files needs no root. */
+/* Reports a missing DocumentRoot. A host whose routes use no files needs none. */
 static void check_root_required(struct host_builder *b)
 {
     const struct mk_vhost *h = &b->site->host;
@@ -371,7 +371,7 @@ static bool has_error_page(const struct mk_error_page *pages, size_t n, unsigned
     return false;
 }
 
-/* Returns the status, such as 404, or the class 4 for `4xx`; 0: invalid. */
+/* Returns the status, such as 404, or the class, such as 4 for `4xx`; 0: invalid. */
 static unsigned parse_error_status(mk_str word)
 {
     uint64_t status;

@@ -5,7 +5,8 @@
 
 #include "setup/config_generation_type.h"
 
-/* Builds site->host from the rest of *site. Errors go to the report; invalid parts are omitted. */
+/* Builds site->host from the sections and settings in *site. Errors go to the report; invalid parts are
+ * omitted. */
 void mk_vhost_config_build(struct mk_config_generation *g, struct mk_vhost_config *site,
                            struct mk_conf_report *report);
 /* Closes the folders opened by mk_vhost_config_build(). */
