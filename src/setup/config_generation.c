@@ -69,8 +69,8 @@ static void read_config_text(struct config_loader *l, mk_str name, mk_str text)
     (void)!mk_conf_read_text(&l->g->tree, &l->g->arena, &mk_conf_disk_io, name, text, l->report);
 }
 
-/* Reads the default layout from the folder of monkey.conf: sites/* if there is no [HOST], and monkey.mime and
- * plugins.load if [MIMETYPES] or [PLUGINS] is missing. */
+/* Reads the default layout from the folder of monkey.conf: the files in sites/ if there is no [HOST],
+ * monkey.mime if there is no [MIMETYPES], and plugins.load if there is no [PLUGINS]. */
 static void read_default_files(struct config_loader *l)
 {
     static const char *const files[] = {"monkey.mime", "plugins.load"};

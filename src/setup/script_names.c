@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/script_names.h"
 
-/* Returns the extension (".py") of a pattern that ends in "*.py" or "*.py/*"; absent for any other
- * pattern. */
+/* Returns the extension (".py") of a pattern that ends in "*.py", or in "*.py" and a slash with a `*`; absent
+ * for any other pattern. */
 static mk_str pattern_extension(mk_str pattern)
 {
     if (mk_str_ends(pattern, MK_STR("/*")))
