@@ -16,7 +16,7 @@ struct mk_chunked {
     uint8_t state;
     uint8_t digits;
     bool allows_padding; /* allow white space after the size */
-    int16_t failed;      /* result of all later calls, if not 0 */
+    int16_t failed;      /* negated status that all later calls return; 0: none */
 };
 
 enum {

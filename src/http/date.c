@@ -34,8 +34,7 @@ static int64_t days_since_epoch(int64_t year, unsigned month, unsigned day)
 /* Inverse of days_since_epoch(). */
 static struct calendar_time split_time(int64_t time)
 {
-    int64_t from_era =
-        time + (719468 + 146097) * DAY; /* from one era earlier, which has the first months of the year 0 */
+    int64_t from_era = time + (719468 + 146097) * DAY; /* since March 1 of the year -400: never negative */
     int64_t day_of_era = from_era / DAY % 146097, era = from_era / DAY / 146097 - 1;
     int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);

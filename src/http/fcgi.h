@@ -10,7 +10,7 @@
 enum {
     MK_FCGI_HEADER = 8,
     MK_FCGI_CONTENT_MAX = 65535, /* per record */
-    MK_FCGI_REQUEST = 1,         /* ID of every request: a connection has one at a time */
+    MK_FCGI_REQUEST = 1,         /* ID of every request: a connection carries one at a time */
 };
 
 enum mk_fcgi_type {
@@ -70,8 +70,8 @@ void mk_fcgi_init(struct mk_fcgi *f);
 /* Consumes input: moves *in forward. Fragmentation affects only how data is split. After the end or
  * MK_FCGI_BAD, further calls return the same event. */
 enum mk_fcgi_event mk_fcgi_parse(struct mk_fcgi *f, mk_str *in, mk_str *data) MK_MUST_USE;
-/* Puts the last n bytes of the piece of standard output that was just returned back to the start of *in: the
- * next call returns them again. */
+/* Unreads the last n bytes of the piece of standard output that the last call returned: puts them at the
+ * start of *in again, so that the next call returns them. */
 void mk_fcgi_unread(struct mk_fcgi *f, mk_str *in, size_t n);
 
 #endif

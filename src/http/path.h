@@ -35,10 +35,10 @@ int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *path) MK_M
 void mk_path_encode(struct mk_buf *out, mk_str part, const char *marks);
 
 /* Does the path contain dot segments, which another program might not resolve, or a backslash, which is
- * invalid in a URL but a slash for browsers? */
+ * invalid in a URL, but which browsers treat as a slash? */
 bool mk_path_has_dot_segments(mk_str raw);
 
-/* Fast check for nearly all paths: would mk_path_decode() return the same bytes without flags? False:
+/* Fast check for nearly all paths: would mk_path_decode() return the same bytes and no flags? False:
  * unknown. */
 bool mk_path_is_plain(mk_str raw);
 

@@ -222,7 +222,8 @@ static size_t longest_script_extension(mk_str rest, const struct mk_path_scripts
 }
 
 /* May the rest of the path follow a script name directly, as in "/index.phpadmin"? Some frameworks only test
- * whether a path starts with the name of their script. Text after a second dot belongs to the file name. */
+ * whether a path starts with the name of their script. A second dot, as in "/index.php.bak", belongs to the
+ * file name. */
 static bool may_follow_script_name(mk_str rest)
 {
     return rest.p[0] != '.' && rest.p[0] != ';';

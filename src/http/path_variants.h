@@ -20,7 +20,8 @@ enum mk_path_reading {
 };
 
 /* Maximum length of a path that may have variants, and maximum number of its variants. Where variants matter,
- * other paths are rejected, because computing variants costs much more than the rest of a request. */
+ * paths beyond these limits are rejected, because computing variants costs much more than the rest of a
+ * request. */
 enum { MK_PATH_VARIED_MAX = 2048, MK_PATH_VARIANTS_MAX = 128 };
 
 /* A path may continue after a script name (PATH_INFO): "/index.php/admin" leads to "/index.php", which

@@ -15,7 +15,8 @@ struct mk_range {
  *
  *   > 0  the number of ranges, in the order of the header. Ranges that overlap or touch are merged; the
  *        result takes the place of the first of them
- *     0  ignore the header: another unit, malformed, more than `max` ranges, or an empty representation
+ *     0  ignore the header: it has another unit, is malformed, or has more than `max` ranges, or the
+ *        representation is empty
  *  -416  no range can be satisfied */
 int mk_range_parse(mk_str value, uint64_t size, struct mk_range *out, unsigned max) MK_MUST_USE;
 

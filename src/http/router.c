@@ -253,7 +253,8 @@ struct route_search {
     struct mk_router_match *out;
 };
 
-/* Returns the node's route for the method; UINT32_MAX: none. */
+/* Returns the node's route for the method; UINT32_MAX: none. Adds the methods of the other routes to
+ * s->out->allowed. */
 static uint32_t choose_route(struct route_search *s, mk_router_node_id node)
 {
     uint32_t substitute = UINT32_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/scan.h"
 
-/* Classes of most visible ASCII characters: PLAIN for separators, TOKEN for token characters, LABEL for token
+/* Classes of most visible ASCII characters: PLAIN for delimiters, TOKEN for token characters, LABEL for token
  * characters that may be in host labels. The table names the exceptions. */
 #define PLAIN (MK_SCAN_VALUE | MK_SCAN_TARGET | MK_SCAN_ETAG | MK_SCAN_QUOTED | MK_SCAN_CLEAR)
 #define TOKEN (PLAIN | MK_SCAN_TOKEN)

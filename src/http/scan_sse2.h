@@ -41,7 +41,7 @@ static inline const char *mk_scan_value(const char *at, const char *end)
         if (stops)
             return at + __builtin_ctz(stops);
     }
-    if (end - at >= MK_SCAN_LANES / 2) { /* less than 16 bytes left: a short value in the last line */
+    if (end - at >= MK_SCAN_LANES / 2) { /* fewer than 16 bytes left: a short value in the last line */
         unsigned stops = mk_scan_no_value(_mm_cvtsi64_si128((long long)mk_scan_load(at))) & 0xff;
         if (stops)
             return at + __builtin_ctz(stops);

@@ -23,7 +23,7 @@ void mk_serialize_status_line(struct mk_buf *out, unsigned status)
     mk_str line = mk_status_text(status);
     if (line.len == 0) {
         mk_num_write_padded(number, status, 3);
-        line = mk_str_of(number, sizeof number - 1); /* the space stays: RFC 9112, section 4 */
+        line = mk_str_of(number, sizeof number - 1); /* the space is required: RFC 9112, section 4 */
     }
     size_t len = sizeof VERSION "\r\n" - 1 + line.len;
     if (!reserve_inline(out, len))
