@@ -7,7 +7,7 @@
 #include "web/response.h"
 #include "web/web.h"
 
-/* Might the host have requirements? Most hosts have none. */
+/* Might the host have connection requirements? Most hosts have none. */
 static inline bool mk_https_policy_is_needed(const struct mk_request *r)
 {
     return r->site->https_port || r->hosts->client_rules;

@@ -152,7 +152,7 @@ static void rebase_str(mk_str *s, const char *from, char *to)
         s->p = to + (s->p - from);
 }
 
-/* Shrinks the memory of a permanent representation to its actual size. */
+/* Copies the text of a permanent representation to memory of exactly its size. */
 static bool shrink_text_memory(struct mk_representation *r, const struct mk_buf *text)
 {
     r->room = text->failed ? NULL : mk_mem_alloc(text->len);

@@ -21,8 +21,8 @@ static bool has_dot_part(mk_str path)
     return false;
 }
 
-/* Is it a path in the form of mk_request_path()? The segments of any other path might lead out of the
- * root. */
+/* Is it a path in the form that mk_request_path() returns? The segments of any other path might lead out of
+ * the root. */
 static bool is_safe_path(mk_str path)
 {
     if (path.len == 0 || path.p[0] != '/' || mk_str_find(path, '\0') != MK_STR_NONE)

@@ -96,7 +96,7 @@ bool mk_request_target_set_path(struct mk_request *r, mk_str path)
     a->by = MK_TARGET_BY_ROUTE;
     a->before = r->target;
     a->left_at = mk_exchange_of(r)->at;
-    a->path_flags &= ~(unsigned)MK_PATH_ENCODED_SLASH; /* the new path is the path of a file */
+    a->path_flags &= ~(unsigned)MK_PATH_ENCODED_SLASH; /* the path of a file has no encoded slash */
     a->variants = NULL;
     a->marks = NULL;
     a->path = path;

@@ -9,8 +9,8 @@
 /* Parses the client's target and Host. Returns 0, 400, or 503 if out of memory. `host` is the name in the
  * Host header. */
 int mk_request_target_init(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
-/* Like mk_request_target_init(), but for a new request whose target is a mk_path_is_plain() path, optionally
- * followed by '?' and a query. Returns 0 or 503. */
+/* Like mk_request_target_init(), but for a new request whose target is a path that satisfies
+ * mk_path_is_plain(), optionally followed by '?' and a query. Returns 0 or 503. */
 int mk_request_target_init_plain(struct mk_request *r, mk_str target_text, size_t path_len) MK_MUST_USE;
 /* Like mk_request_target_init(), but for a target that satisfies mk_target_is_visible(). */
 int mk_request_target_init_checked(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;

@@ -335,7 +335,7 @@ int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_
         own |= one;
         b->fields[i] = (struct mk_header_field){.name = lines[i].name, .value = lines[i].value};
     }
-    if (r->n_blocks || twice) /* an existing value must be replaced */
+    if (r->n_blocks || twice) /* there is a block already, or Date or Server must be replaced */
         return append_headers(r, lines, n);
     b->block = (struct mk_header_block){.text = text, .fields = b->fields, .n = (unsigned)n};
     mk_response_add_header_block(r, &b->block);

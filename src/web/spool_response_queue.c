@@ -28,7 +28,7 @@ struct mk_spool_queue {
     uint64_t in_file;  /* copy of spool.stored, which is owned by the thread while it writes */
     uint64_t length;   /* write position in the spool */
     uint64_t read;     /* read position in the spool */
-    uint64_t released; /* leading bytes of the file whose blocks were released */
+    uint64_t released; /* number of bytes at the start of the file that were released */
     uint64_t charged;
     size_t kept; /* charged buffer bytes */
     mk_err error;

@@ -23,7 +23,7 @@ static int reject_tunnel(struct mk_response *r, unsigned status, int e)
     return e;
 }
 
-/* Validates the handshake, and for HTTP/1, adds Sec-WebSocket-Accept. Returns 0, or an error after setting an
+/* Validates the handshake and, for HTTP/1, adds Sec-WebSocket-Accept. Returns 0, or an error after setting an
  * error status. */
 static int accept_websocket_handshake(const struct mk_request *request, struct mk_response *r)
 {
