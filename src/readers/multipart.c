@@ -155,7 +155,7 @@ static int parse_part_body(struct mk_multipart *m)
     }
     size_t at = (size_t)(found - m->buf), end = 0;
     int boundary = parse_after_boundary(m, at + m->mark_len, &end);
-    size_t content = boundary < 0 ? at + m->mark_len : at; /* if not, the mark belongs to the body */
+    size_t content = boundary < 0 ? at + m->mark_len : at; /* not a boundary: the mark is body data */
     int e = deliver_part_data(m, content);
     if (e)
         return e;
