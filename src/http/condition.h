@@ -26,8 +26,8 @@ enum mk_condition mk_condition_evaluate(const struct mk_headers *fields, enum mk
                                         const struct mk_validators *validators, int64_t now);
 
 /* Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of section
- * 13.2.2. `validators` is NULL if there is no current representation (for example, a PUT that creates it).
- * `now` is in seconds since 1970. */
+ * 13.2.2. `validators` is NULL if there is no current representation (for example, for a PUT that creates
+ * it). `now` is in seconds since 1970. */
 static inline enum mk_condition mk_condition_check(const struct mk_headers *fields, enum mk_method method,
                                                    const struct mk_validators *validators, int64_t now)
 {

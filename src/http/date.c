@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own calendar arithmetic: gmtime and strptime depend on the locale, accept too much, or are slow. */
+/* This file has its own calendar arithmetic: gmtime() is slow, and strptime() depends on the locale and
+ * accepts too much. */
 #include "http/date.h"
 
 #include "base/num.h"

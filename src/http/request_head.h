@@ -2,9 +2,9 @@
 /* Parser for request heads: request line and field lines up to the empty line (RFC 9112, sections 2, 3 and
  * 5).
  *
- * Strict wherever leniency enables request smuggling: lines end with CRLF only, single spaces in the request
- * line, no space before a colon, no folded lines, no control characters. Allocates nothing: all text points
- * into the input. */
+ * Strict wherever leniency enables request smuggling: lines must end with CRLF, the request line must have
+ * single spaces, and there must be no space before a colon, no folded line and no control character.
+ * Allocates nothing: all text points into the input. */
 #ifndef MK_HTTP_REQUEST_HEAD_H
 #define MK_HTTP_REQUEST_HEAD_H
 

@@ -19,9 +19,9 @@ enum mk_response_body_kind {
 struct mk_response_parser_options {
     bool head;    /* HEAD request: the response has no body */
     bool upgrade; /* upgrade requested: 101 is allowed */
-    /* The response has CGI syntax (from FastCGI, SCGI, uwsgi or a pipe): a `Status` header takes the place of
-     * the status line, which is accepted as well; lines may end with LF alone; chunked coding is not
-     * allowed. */
+    /* The response has CGI syntax (from FastCGI, SCGI, uwsgi or a pipe): a `Status` header replaces the
+     * status line, although a status line is accepted as well; lines may end with LF alone; chunked coding is
+     * not allowed. */
     bool cgi;
 };
 
@@ -57,8 +57,8 @@ const char *mk_response_head_parse(struct mk_response_head *h, mk_str text, unsi
 bool mk_response_head_try_parse(struct mk_response_head *h, mk_str *text, unsigned fields_max,
                                 struct mk_response_parser_options request) MK_MUST_USE;
 
-/* CGI: is the response a local redirect (RFC 3875, section 6.2.2): is its Location a path, without a status
- * and without any header counted by n_others? */
+/* CGI: is the response a local redirect (RFC 3875, section 6.2.2)? Its Location is then a path, and it has
+ * neither a status nor a header that n_others counts. */
 bool mk_response_head_is_local_redirect(const struct mk_response_head *h);
 
 /* CGI: iterates over the headers of a parsed head that are for the client: neither Status, nor

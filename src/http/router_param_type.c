@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/router_param_type.h"
 
-/* Types without a name have their own notation. */
+/* Text and rest parameters have no type name: they have their own notation. */
 static const mk_str names[MK_ROUTER_REST + 1] = {
     [MK_ROUTER_UUID] = MK_STR_INIT("uuid"),     [MK_ROUTER_DATE] = MK_STR_INIT("date"),
     [MK_ROUTER_UINT] = MK_STR_INIT("uint"),     [MK_ROUTER_INT] = MK_STR_INIT("int"),

@@ -18,7 +18,7 @@ enum mk_ws_opcode {
 enum {
     MK_WS_HEAD_MIN = 2,
     MK_WS_HEAD_MAX = 14,     /* longest frame head of a client; the heads of a server have no mask */
-    MK_WS_CONTROL_MAX = 125, /* payload bytes of a control frame */
+    MK_WS_CONTROL_MAX = 125, /* maximum payload bytes of a control frame */
     MK_WS_FIN = 0x80,
     MK_WS_COMPRESSED = 0x40, /* RSV1, as used by RFC 7692 */
 };
