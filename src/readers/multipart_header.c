@@ -111,7 +111,7 @@ static mk_str decoded_ext_value(mk_str value)
     return mk_str_of(value.p, len);
 }
 
-/* A name in its plain and extended form. RFC 7578 only allows the plain form, but some clients send the
+/* A name in its plain and extended form. RFC 7578 allows only the plain form, but some clients send the
  * extended form, or both; the extended form is then more accurate. */
 struct name_forms {
     mk_str plain, decoded_ext_value;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <monkey/utf8.h>
 
-/* Rejects second bytes of overlong forms, of surrogates, and of characters beyond U+10FFFF. */
+/* Is the second byte valid after the first? Not if they begin an overlong form, a surrogate, or a character
+ * beyond U+10FFFF. */
 static bool is_valid_second_byte(unsigned char first, unsigned char second)
 {
     unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
