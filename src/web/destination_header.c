@@ -6,8 +6,8 @@
 #include "web/exchange.h"
 #include "web/request_target.h"
 
-/* Parses the header's value. Returns 0 or a status. Rejects two leading slashes, after which programs may
- * read an authority. */
+/* Parses the header's value. Returns 0 or a status. Rejects a value with two leading slashes, because
+ * programs may parse the text after them as an authority. */
 static unsigned parse_destination(const struct mk_request *r, mk_str text, struct mk_request_target *to)
 {
     if (mk_str_starts(text, MK_STR("//")) || mk_target_parse(MK_METHOD_GET, text, &to->target))

@@ -10,7 +10,7 @@
 
 struct mk_hook {
     const struct mk_plugin *plugin;
-    void *data; /* argument of the plugin's functions */
+    void *data; /* argument passed to the plugin's functions */
 };
 
 /* Do both pointers refer to the same plugin? The server may use a copy of the plugin's struct; the copy has

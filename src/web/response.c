@@ -171,7 +171,7 @@ void mk_response_reset(struct mk_response *r)
     r->no_raw = no_raw;
 }
 
-/* Are status and body fixed? */
+/* Are the status and body final? */
 static bool is_body_final(const struct mk_response *r)
 {
     return r->sealed || mk_response_body_is_tunnel(&r->content);

@@ -35,7 +35,7 @@ struct mk_response_body {
     enum mk_response_body_form form;
     uint64_t length; /* initial length of the whole body; MK_RESPONSE_BODY_UNKNOWN: not known */
     struct mk_response_body_part *parts, *last;
-    struct mk_response_body_part first;      /* the first part, since most bodies have only one */
+    struct mk_response_body_part first;      /* storage of the first part: most bodies have only one */
     const struct mk_body_source_ops *source; /* NULL: parts */
     void *source_ctx;
     const struct mk_tunnel_ops *tunnel; /* operations of a tunnel; undefined for any other body */

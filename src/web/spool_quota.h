@@ -30,7 +30,7 @@ struct mk_spool_quota {
     uint64_t max;              /* limit of all bytes in files; UINT64_MAX: none */
     uint64_t stored;           /* bytes of requests and responses */
     uint64_t responses;        /* bytes of responses alone */
-    struct mk_offload *helper; /* writes the files; NULL: the caller writes */
+    struct mk_offload *helper; /* writes the files in another thread; NULL: the caller writes them */
     struct mk_hash_key hash_key;
     struct mk_spool_client *clients[MK_SPOOL_BUCKETS];
 };

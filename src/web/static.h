@@ -34,7 +34,7 @@ struct mk_static_result {
 
 void mk_static_find(const struct mk_request *request, struct mk_static_result *found);
 
-/* Serves an open file with preconditions and ranges; takes ownership of the reference. */
+/* Serves an open file, and evaluates preconditions and ranges. Takes ownership of the reference. */
 enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
                                 struct mk_open_file *file);
 
