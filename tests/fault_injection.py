@@ -21,7 +21,7 @@ LAYOUTS = {
 
 
 class Fault:
-    """Controls a preloaded library. Setting `fault.chance = 300` immediately affects all processes of a server that was started with
+    """Controls a preloaded library. Setting `fault.chance = 300` immediately affects all processes of a server started with
     `**fault.how`."""
 
     def __init__(self, name, folder, environment=None):

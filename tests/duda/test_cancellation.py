@@ -113,7 +113,7 @@ static int wait_for_topic(struct duda_ctx *d)
     return e;
 }
 
-/* The client does not read. */
+/* Writes until the output buffers are full, because the client does not read. */
 static int output(struct duda_ctx *d)
 {
     int e = 0;
@@ -124,7 +124,7 @@ static int output(struct duda_ctx *d)
     return e;
 }
 
-/* Publishes many messages to topics whose subscribers disconnect at the same time. */
+/* Publishes many messages to a topic whose subscribers disconnect at the same time. */
 static int events(struct duda_ctx *d)
 {
     int e = duda_topic_subscribe(d, MK_STR("news"));
@@ -159,7 +159,7 @@ static int upload(struct duda_ctx *d)
     return e;
 }
 
-/* A program that waits for input. */
+/* Reads from a program that waits for input. */
 static int pipes(struct duda_ctx *d)
 {
     static const char *const argv[] = {"/bin/cat", NULL};
@@ -431,7 +431,7 @@ def others(lasting_starters):
 
 
 class Counts:
-    """The numbers of started and ended handlers since the last check."""
+    """Compares the counters of the service with those at the creation of this object."""
 
     def __init__(self, server):
         self.server = server
@@ -517,7 +517,7 @@ def test_deadline_ends_every_kind_of_wait(server, kind):
         client.close()
 
 
-# Excludes handlers whose first call does not wait: they do not retry it after cancellation.
+# Excludes the handlers whose first call does not wait when they repeat it after the cancellation.
 @pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "topic", "events")])
 def test_handler_that_ignores_cancellation_is_terminated(server, kind):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A handler learns that its client has disconnected, with every protocol and every way to disconnect, with and
-without a proxy in between. The service counts its handlers and why they ended."""
+"""A handler learns that its client has disconnected: over every protocol, after every kind of disconnect, with and
+without a proxy in between. The service counts its handlers by the reason for their end."""
 import socket
 
 import pytest
@@ -114,7 +114,7 @@ def path(request):
 
 
 class Counts:
-    """Counts the handlers since the creation of this object."""
+    """Compares the counters of the service with those at the creation of this object."""
 
     def __init__(self, server):
         self.server = server
@@ -143,7 +143,7 @@ def abort(client):
 
 
 def cancel(client):
-    """RST_STREAM in HTTP/2. HTTP/1 has no equivalent, so the connection is closed."""
+    """Sends RST_STREAM over HTTP/2. HTTP/1 has no equivalent, so this closes the connection."""
     if hasattr(client, "cancel"):
         client.cancel()
     else:

@@ -45,7 +45,7 @@ static int stop(struct duda_ctx *d)
     abort();
 }
 
-/* Waits for a byte from its client. */
+/* Aborts when the client sends a byte. */
 static int stop_later(struct duda_ctx *d)
 {
     char byte;
@@ -69,7 +69,7 @@ static int overflow(struct duda_ctx *d)
     return deep(NULL);
 }
 
-/* Uses about 300 KB of stack, and waits before and after. */
+/* Waits while about 300 KB of its stack are in use. */
 static int dig_to(struct duda_ctx *d, int left)
 {
     volatile char buffer[1024];
@@ -101,7 +101,8 @@ static int compute(struct duda_ctx *d)
     return duda_puts(d, "computed\n");
 }
 
-/* The frame is larger than the stack, and the function touches only its far end. Other handlers' stacks are adjacent. */
+/* The frame is larger than the stack, and the function touches only the far end of the frame. The stacks of
+   other handlers are adjacent. */
 static int leap(struct duda_ctx *d)
 {
     volatile char line[96 * 1024];
@@ -167,7 +168,7 @@ needs_addr2line = pytest.mark.skipif(not Path("/usr/bin/addr2line").exists(), re
 
 
 def expect_lines(server, *frames):
-    """Expects these functions in the log, each with its file and the line that contains the given text."""
+    """Expects the frames in the log: (function, text), where `text` is in the source line that the log names."""
     lines = [rf"\n.*  #{i} {function}\(\) in /\S+/fragile\.c:{line_of(mark)}\b" for i, (function, mark) in enumerate(frames)]
     server.err.wait_for(r"source lines of that stack in /\S+/monkey-fragile\.so:" + "".join(lines))
 
@@ -303,7 +304,7 @@ def test_reload_while_a_handler_runs_reports_no_crash(server):
 
 
 def test_crash_of_a_draining_worker_is_reported(server):
-    """A draining worker is not replaced: the worker that takes over its slot reports the crash."""
+    """A draining worker that crashes is not restarted. The worker that the reload started in its place reports the crash."""
     with server.connect(protocol="h1") as c:
         c.send(b"POST /later HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n")
         assert server.get("/fine").text == "fine\n", "the only worker serves both requests"

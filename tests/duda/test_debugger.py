@@ -72,7 +72,7 @@ def command_of_the_guide():
 
 
 def test_gdb_breaks_in_a_handler(monkey, tmp_path):
-    """Attaches as the guide describes, but selects the process of this server: others may be running."""
+    """Attaches as the guide describes, but to a process of this server: the command of the guide may find those of others."""
     path = tmp_path / "pages.c"
     path.write_text(SOURCE)
     server = monkey(args=["run", "-p", "0", path], environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})

@@ -95,7 +95,7 @@ def configurations(text):
 
 
 def test_step_1_shows_output_edits_and_compile_errors(monkey, tmp_path, environment):
-    """Step 1: the output on the terminal, the changed word, and the compile error, shown until the source is fixed."""
+    """Step 1: the terminal shows the printed output, a saved change is served, and a compile error is shown until it is fixed."""
     shown = blocks("duda.md")[0][0]
     path = tmp_path / "hello.c"
     path.write_text(shown)

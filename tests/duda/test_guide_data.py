@@ -103,7 +103,7 @@ def test_every_code_block_is_tested():
 
 @pytest.mark.parametrize("name", ["backup", "rates"])
 def test_code_blocks_that_run_in_other_tests_compile(tmp_path, name):
-    """The tests of the http package run handlers like these."""
+    """These blocks are only compiled here: the tests of the http package run similar handlers."""
     assert build(tmp_path, name)
 
 

@@ -408,7 +408,7 @@ static mk_str handed_out[40];
 static char *copies[MK_LEN(handed_out)];
 static size_t n_texts;
 
-/* Records a text that must end in a NUL, and must stay as it is until the handler returns. */
+/* Records a text that must end in a NUL, and must not change until the handler returns. */
 static void record(mk_str text, int line)
 {
     if (!text.p || text.p[text.len] != '\0') {
@@ -522,7 +522,7 @@ static void wait_when_ended(void *ctx)
     failures = mk_buf_growing(1 << 16);
     struct duda_wait w;
     mk_str text;
-    int e = duda_cancelled(d); /* deferred functions must not wait: a wait may work, or fail like those of the handler */
+    int e = duda_cancelled(d); /* a deferred function's wait succeeds, or fails as the handler's waits did */
     EXPECT(duda_sleep(d, 1) == e && duda_wait_begin(d, &w, ignore_wait) == e);
     if (!e)
         duda_wait_end(&w);
@@ -560,7 +560,7 @@ DUDA_SERVICE(hostile, DUDA_GET("/request/:id", request, "Reads."), DUDA_GET("/re
     DUDA_GET("/deferred", deferred, "Defers."), DUDA_GET("/stubborn", stubborn, "Waits."), DUDA_GET("/lifetimes/:id", lifetimes, "Keeps texts."));
 """
 
-# Without this option, AddressSanitizer ends the program when it asks for too much memory.
+# Without this option, AddressSanitizer ends the program when an allocation is too large.
 FAILING = {"ASAN_OPTIONS": ENVIRONMENT["ASAN_OPTIONS"] + ":allocator_may_return_null=1"}
 QUERY = "word=x&large=9223372036854775808&nul=a%00b"
 

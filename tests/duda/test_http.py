@@ -27,7 +27,7 @@ static int tell(struct duda_ctx *d, int e, const struct duda_http_response *r)
     return duda_write(d, r->body);
 }
 
-/* /ask?to=NAME&target=/...&method=...&field=VALUE, with the request body */
+/* /ask?to=NAME&target=/...&method=...&field=VALUE; forwards the request body */
 static int ask(struct duda_ctx *d)
 {
     struct duda_http_client *http = duda_http_find(d, duda_query_or(d, "to", "main"));

@@ -52,7 +52,7 @@ static int tell(struct duda_ctx *d, int e, mk_str back)
     return e ? 0 : duda_write(d, back);
 }
 
-/* A hostile value that was used as a key must lead to the stored value `word`. */
+/* For hostile keys: reports the key `v` if the value stored under it is `word`, as it must be. */
 static int back_for(struct duda_ctx *d, int e, mk_str back, mk_str v)
 {
     return tell(d, e, !e && mk_str_eq(back, WORD) ? v : back);
@@ -309,7 +309,7 @@ class World:
 """)
 
     def check(self):
-        """The injected command was not executed."""
+        """Checks that no injected command was executed."""
         assert self.redis.ask("GET", "canary") == b"$5\r\nalive\r\n"
         assert self.memcached.ask("mg canary v") == b"VA 5\r\nalive\r\n"
         assert self.postgres.sql("SELECT count(*) FROM canaries", "d1") == "1"
@@ -334,7 +334,7 @@ def server(lasting, world):
 
 
 def attempt(server, path, value, **more):
-    """Returns the error number and the value."""
+    """Requests the path with this value; returns the error number and the value in the response."""
     query = "&".join(f"{name}={quote_from_bytes(text, safe='')}" for name, text in {"v": value, **more}.items())
     answer = server.get(f"{path}?{query}")
     assert answer.status == 200, (path, value, answer.status)

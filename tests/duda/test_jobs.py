@@ -47,7 +47,7 @@ def test_jobs_run_once_each(queue):
     # A job has no request: functions that require one return an error.
     queue.push("says")
     queue.wait_for_ends(["says"])
-    # Delayed jobs, and unique jobs.
+    # A delayed job, whose unique key rejects a second job until the first one has run.
     queue.push("later", delay=1500, unique="u%2f1")
     assert queue.get("/push?text=later&unique=u%2f1") == "17"
     assert queue.noted("begin")["later"] == 0
@@ -67,7 +67,7 @@ def test_failed_jobs_are_retried(queue):
 
 @pytest.mark.processes("a crash ends the embedding program")
 def test_job_runs_again_after_a_crash_of_its_worker(queue):
-    """The failed job runs again."""
+    """A job whose worker crashes runs again."""
     queue.start(lease="1s")
     queue.server.allow("was killed by signal", "terminated its worker", "the job .* failed", "a crash", "crash")
     queue.push("kills")
@@ -112,7 +112,7 @@ def is_listening(pid):
 
 @pytest.mark.parametrize("ends", [False, True], ids=["reload", "QUIT"])
 def test_draining_worker_finishes_its_jobs_and_takes_no_new_ones(queue, ends):
-    """The lease is longer than the test waits, so a job that its worker dropped would not run in time."""
+    """The lease is longer than the test waits: if the draining worker dropped its job, no other worker would run it in time."""
     queue.start(workers=1)
     (old,) = queue.server.workers
     queue.push("held")
@@ -154,7 +154,7 @@ def slots(queue):
 
 
 def test_scheduled_job_runs_once_for_machines_whose_clocks_differ(monkey, site, redis, tmp_path):
-    """The store's clock decides when a job runs. Each job records the time of Redis, whose clock is correct."""
+    """The clock of Redis, which is correct, decides when a job runs. Each run records the correct time."""
     if not services.has("redis") or not redis_server.PROGRAM:
         pytest.skip("this build has no redis, or its server is not there")
     service = services.build(tmp_path, "works", SOURCE, packages=["jobs"], objects=RELEASE.parent / "plugins")

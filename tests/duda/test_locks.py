@@ -156,7 +156,7 @@ def test_terminated_handler_releases_its_lock(server):
 
 @pytest.mark.parametrize("pairs", [["one/two", "two/one"], ["one/two", "two/three", "three/one"]])
 def test_locks_in_different_orders_are_no_deadlock(server, pairs):
-    """The last handler to wait is refused; the others then get their locks."""
+    """The handler whose wait would complete a cycle is refused; the others then get their locks."""
     clients = [server.connect() for _ in pairs]
     for client, pair in zip(clients, pairs, strict=True):
         client.ask(f"/both/{pair}")

@@ -111,7 +111,7 @@ static int swap(struct duda_ctx *d)
     return say(d, e);
 }
 
-/* key0 to keyN, and an invalid key. */
+/* Gets key0 to key(n-1) with one call, and, if wrong=1, an invalid key. */
 static int many(struct duda_ctx *d)
 {
     struct duda_memcached_item items[101] = {{.key = MK_STR_NULL}};
@@ -219,7 +219,7 @@ def test_memcached_keys_are_distributed_over_all_servers(server, steady):
 
 
 def test_memcached_keys_never_become_commands(server, steady):
-    """Special bytes in keys and values have no effect."""
+    """Keys and values with spaces, line ends or NULs are stored unchanged, and commands in them are not executed."""
     for odd in ("a%20b", "x%20v%0d%0amd%20keep", "%00%01%ff", "x%0d%0aflush_all%0d%0a", "%0amn", "%c3%a4"):
         assert ask(server, "put", "keep", v="kept") == "0 "
         assert ask(server, "put", odd, v=odd) == "0 "

@@ -158,7 +158,7 @@ def test_every_function_reports_the_missing_section(server):
 
 
 def test_handler_of_the_guide_is_503_and_names_the_section(server):
-    """The handler uses the result of the lookup without checking it."""
+    """The handler of the guide uses the result of the lookup without checking it."""
     assert server.get("/guide").status == 503
     server.err.wait_for(rf"as_the_guide\(\) in \S+ answered -{errno.ENODEV} \(.*\): there is no \[SQLITE\] or \[POSTGRES\] with the Name `main`")
 
@@ -218,7 +218,7 @@ DUDA_SERVICE(starts, DUDA_START(start), DUDA_GET("/", show));
 
 @pytest.mark.parametrize("memcached, is_main", [("Name main", 1), ("", 1), ("Name other", 0)])
 def test_packages_are_found_at_the_start_and_null_is_main(monkey, tmp_path, memcached, is_main):
-    """The only section is as good as `main`, and the order of the sections does not matter."""
+    """A lookup without a name finds the section `main`, or else the only section. The order of the sections does not matter."""
     names = [name for name in PACKAGES if name not in ("redis", "postgres")]
     flags = ["-DDUDA_USE=" + ",".join(f'"duda-{name}"' for name in names), *(["-DHAS_KV"] if "kv" in names else [])]
     top = (f"[MEMCACHED]\n    Name first\n    Servers 127.0.0.1:1\n[MEMCACHED]\n    {memcached}\n    Servers 127.0.0.1:1\n"

@@ -45,7 +45,7 @@ def test_openssl_is_loaded_only_for_services_that_use_it(monkey, tmp_path, call,
 
 @pytest.mark.parametrize("line", [0, 1])
 def test_second_copy_of_duda_is_rejected(run, tmp_path, line):
-    """The service is linked to one copy of Duda and the server loads another one, in either order."""
+    """A service that is linked to one copy of Duda is rejected if the server loads another copy, before or after the service."""
     copy = tmp_path / "copy"
     copy.mkdir()
     shutil.copy(services.OBJECTS / "monkey-duda.so", copy)
@@ -81,7 +81,7 @@ DUDA_SERVICE(forgets, DUDA_GET("/", look, ""));
 
 @pytest.mark.parametrize("named, error", [("", "store|sql"), ('"duda-sql"', "store"), ('"duda-sql", "duda-store"', None)])
 def test_package_missing_in_duda_use_is_rejected(run, tmp_path, named, error):
-    """A Load line for the package does not help: with a configuration that lacks the line, the service would crash."""
+    """A Load line for the package does not replace DUDA_USE: under a configuration without that line, the service would crash."""
     flags = [f"-DDUDA_USE={named}"] if named else []
     service = services.build(tmp_path, "forgets", UNNAMED, *flags, packages=("sql", "store"))
     (tmp_path / "site").mkdir()
@@ -98,7 +98,7 @@ def test_package_missing_in_duda_use_is_rejected(run, tmp_path, named, error):
 
 
 def test_service_that_calls_a_function_of_another_release_is_refused(run, tmp_path):
-    """Packages have no sonames: the message must say what to do."""
+    """Packages have no sonames that would reveal the other release, so the message must say what to do."""
     source = """
 #include <duda.h>
 int duda_store_of_the_future(struct duda_ctx *d);

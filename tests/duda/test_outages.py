@@ -390,7 +390,7 @@ def test_store_outage_loses_no_acknowledged_write(monkey, tmp_path, storage, how
     node = Node(monkey, tmp_path, storage)
     with StoreClients(node.connect, "/v", size=storage.size if how is full else 300, lasts=storage.lasts) as clients:
         clients.more(5)
-        with how(storage, node):  # a new worker starts immediately
+        with how(storage, node):  # after workers_killed, new workers start immediately
             clients.refused(storage.n_away if how in (killed, restarted) else 0 if how is workers_killed else 3)
         clients.more(5)
         clients.check(*statuses)

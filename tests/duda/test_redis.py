@@ -82,7 +82,7 @@ def speak_resp3(server):
         reply += server.recv(4096)
 
 
-# The argument KIND of `DEBUG PROTOCOL`, and the result in the handler. RESP3 sends a push message before the reply.
+# For each argument of `DEBUG PROTOCOL`, the result in the handler. For `push`, RESP3 sends a push message before the reply.
 KINDS = {
     "string": "Hello World", "integer": "12345", "double": "3.141", "null": "nil", "array": "[0 1 2]", "set": "[0 1 2]",
     "map": "[0 0 1 1 2 0]", "true": "1", "false": "0", "verbatim": "This is a verbatim\nstring",
@@ -140,7 +140,7 @@ def test_redis_blocking_commands_use_their_own_connections(server, steady):
     assert ask(server, "XREAD", "BLOCK", "0", "STREAMS").startswith("95 !")
     assert ask(server, "XREAD", "COUNT", "1", "block", "0", "STREAMS", "x", "0").startswith("95 !")
     assert ask(server, "XREAD", "STREAMS", "block", "0") == "nil", "`block` is a stream name here"
-    # A connection is reused after its wait has completed, but not if the client disconnected.
+    # A connection is reused after its blocking command has completed, but closed if the client disconnects before.
     with server.connect() as c:
         c.send(b"GET /block?c=BLPOP%20nothing%200 HTTP/1.1\r\nHost: x\r\n\r\n")
         wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 1, "one command blocks")
@@ -221,7 +221,7 @@ def test_redis_reply_of_a_cancelled_handler_is_skipped(server, steady):
 
 
 def subscribe(c):
-    """Waits until the handler has reported its subscription, but leaves the report unread. Redis learns of the subscription
+    """Waits until the handler has reported its subscription, but leaves the report unread. Redis registers the subscription
     slightly earlier."""
     c.send(b"GET /listen HTTP/1.1\r\nHost: x\r\n\r\n")
     while b"listening" not in c.got:
@@ -276,7 +276,7 @@ def demote(redis, other):
     assert redis.ask("REPLICAOF", "127.0.0.1", str(other.port)) == b"+OK\r\n"
 
 
-# One write for each error with which a server rejects writes because it is a replica.
+# One write for each way in which a replica reports that it rejects writes.
 WRITES = {"command": "/ask?c=SET&a=k&b=1", "transaction": "/transaction?k=n&n=1", "many": "/many?k=m&n=3", "script": "/script",
           "blocking": "/block?c=BLPOP+none+0.01&ms=10"}
 

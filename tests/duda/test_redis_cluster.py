@@ -72,7 +72,7 @@ def lost(server, keys):
 
 
 def check_refused(load):
-    """The accepted errors: 104 and 110 for requests in progress, whose outcome is unknown; 11 and 111 while no server is
+    """Accepts only these errors: 104 and 110 for requests in progress, whose outcome is unknown; 11 and 111 while no server is
     reachable; 67 while the new master has no replica that could acknowledge the write."""
     refused = [text for _, text in load.refused if text.split()[0] not in ("11", "67", "104", "110", "111")]
     assert not refused, refused
@@ -173,7 +173,7 @@ def tries_again(server):
 def test_cluster_jobs_survive_slot_migration_and_failover(monkey, site, cluster):
     jobs = Jobs(monkey, site, cluster)
     queue = jobs.server.start(workers=1, often=True)
-    # Delayed and unique jobs.
+    # A delayed job, whose unique key rejects a second job until the first one has run.
     queue.push("later", delay=300, unique="u")
     assert queue.get("/push?text=later&unique=u") == "17"
     job_service.check_failures(queue)
@@ -241,7 +241,7 @@ def test_sentinel_failover_loses_no_acknowledged_write(monkey, site):
         old.freeze()
         watched.sentinels[0].kill()
         wait_until(lambda: new.info("replication", "role") == "master", "the replica is the master")
-        load.over.set()  # the new master has no replica that could acknowledge writes
+        load.over.set()  # writes end: the new master has no replica that could acknowledge them
         keys = load.stop()
         wait_until(lambda: ask(server, "PING") == "PONG", "the worker uses the new master")
         assert not lost(server, keys)

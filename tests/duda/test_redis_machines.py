@@ -47,7 +47,7 @@ static int talk(struct duda_ctx *d)
     return e;
 }
 
-/* A backend shared by all nodes must not fail the health check of one node. */
+/* Checks no backend: the outage of a backend that all nodes share must not make a node unhealthy. */
 static int health(struct duda_ctx *d)
 {
     return duda_puts(d, "well");

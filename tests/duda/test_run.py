@@ -103,7 +103,8 @@ def test_recompilation_loses_no_request(start, src):
 
 
 def test_save_during_a_compilation_is_served_next(start, src, tmp_path):
-    """The compiler script saves another version before or after the compiler reads the source, at startup and later."""
+    """The compiler script saves another version before or after the compiler reads the source, at startup and later. That
+    version is served next."""
     path, before, after, compiler = write_hello(src), src / "before", src / "after", tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {path}\n{COMPILER} "$@"\ncode=$?\n'
                         f'[ ! -e {after} ] || mv {after} {path}\nexit $code\n')
@@ -319,7 +320,7 @@ def test_hanging_route_page_delays_no_other_request(start, src, tmp_path):
 
 
 def test_stop_does_not_wait_for_service_or_compiler(start, src, tmp_path, runtime):
-    """Stops without waiting for a service that is starting or a compiler that is running, and leaves no files."""
+    """`monkey run` stops without waiting for a service that is starting or a compiler that is running, and leaves no files."""
     (src / "hangs.c").write_text(HANGS.replace("HERE", str(tmp_path)))
     (tmp_path / "starting").touch()
     server = start(src / "hangs.c")
@@ -755,7 +756,7 @@ OFFLOADS = r"""#include <duda.h>
 
 struct job {
     int n;
-    mk_str text; /* a mistake, unless it is a constant */
+    mk_str text; /* a mistake, unless the text is a constant */
 };
 
 static int work(void *job)

@@ -22,7 +22,7 @@ def start(monkey, tmp_path, tmp_path_factory):
 @needs("postgres", "store")
 @pytest.mark.skipif(not postgres_server.is_usable(), reason="PostgreSQL is not installed")
 def test_techempower_sample_follows_the_rules(start):
-    """Checks the rules of TechEmpower's tests in the same way as the contest."""
+    """Checks the rules of TechEmpower's tests with the code of the benchmark tools (tools/contest)."""
     postgres = postgres_server.Postgres()
     try:
         server = start("techempower", conf={"postgresql:///techempower?host=/run/postgresql": postgres.database()})

@@ -46,7 +46,7 @@ def go(agent):
 
 
 def log_in(server, provider):
-    """Returns the response to the callback request, and the browser."""
+    """Logs in; returns the response to the callback request, and the browser."""
     agent = UserAgent(server)
     return agent.get(provider.log_in(go(agent))), agent
 
@@ -131,7 +131,7 @@ def test_oidc_fetches_changed_keys_once(server, provider, keys):
 
 
 def test_oidc_changed_keys_serve_concurrent_logins(server, provider, keys):
-    """The second login arrives while the first one fetches the new keys."""
+    """The second login arrives while the first one fetches the new keys: it waits for them, and both succeed."""
     assert log_in(server, provider)[0].status == 303
     provider.key, provider.keys = keys[1], [keys[1]]
     provider.held["/keys"] = threading.Event()

@@ -14,7 +14,7 @@ from proc import wait_until
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 sealing = pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
 
-# Each line of the response shows an absent value as 0 or `-`.
+# Each line of a response names a function and its result. For an absent value, that is `-`, 0 or an error number.
 SOURCE = r"""
 #define DUDA_USE "duda-store", PACKAGES
 #include <duda.h>
@@ -286,7 +286,7 @@ class Mount:
         return self.server.get(self.prefix + path, method, fields={**fields, **more}, host=self.host)
 
     def log_in(self):
-        """Returns the cookies and the CSRF token."""
+        """Stores values in a session; returns the cookies and the CSRF token."""
         reply = self.get("/visitor/set")
         assert reply.status == 200
         pairs = dict(c.split(";")[0].split("=", 1) for c in reply.all("Set-Cookie"))  # the last cookie of a name wins
@@ -456,7 +456,7 @@ def test_sessions_in_cookies_belong_to_service_and_host(world):
 
 @pytest.mark.parametrize("world", ["redis"], indirect=True)
 def test_machines_with_one_redis_share_the_state_of_a_service(world):
-    """Two servers share one Redis and run the same service on the same host, another service, and another host."""
+    """Servers with one Redis share the state of a service on the same host, but another service does not see that state."""
     (first,), (same,), (other,) = [world([{"": name}], keys=True) for name in ("alpha", "alpha", "beta")]
     check_session(first, same, crosses=True)
     check_session(first, other)
@@ -539,7 +539,7 @@ def test_hosts_that_match_a_pattern_of_a_share_have_common_sessions(world):
 
 @pytest.mark.processes("an embedded server starts no process group")
 def test_isolated_service_distinguishes_the_hosts_of_the_server(monkey, tmp_path):
-    """The group has its own configuration, with only one host."""
+    """The isolated group has its own configuration, with only one host."""
     tmp_path.chmod(0o755)
     service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=NULL", "-DSEALS=0",
                              packages=["store"])

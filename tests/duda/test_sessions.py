@@ -367,7 +367,7 @@ def test_session_survives_a_reload(people, store):
 # ---- Forgery ----
 
 def record(user):
-    """Returns a session in the stored format, without a proof or with a proof of zeros."""
+    """Returns a session in the stored format, without its proof."""
     now = (1 << 40).to_bytes(8, "big")
     return now + now + b"\1" + len(b"user").to_bytes(2, "big") + len(user).to_bytes(2, "big") + b"user" + user
 
@@ -531,7 +531,7 @@ def test_sessions_in_a_kv_store_survive_a_restart_without_keys(people):
 @pytest.mark.processes("the embedding program handles crash signals")
 @pytest.mark.parametrize("store", STORES)
 def test_no_log_contains_a_session_id(people, store, tmp_path):
-    """The secret stays out of the logs even with debug logging, after a crash, and while the store is unreachable."""
+    """No log contains a session ID, even with debug logging, after a crash, and while the store is unreachable."""
     log = tmp_path / "access.log"
     server = people(store, server=f"LogLevel debug\nAccessLog {log}")
     server.allow("Sanitizer", "was killed by signal", "exited unexpectedly")

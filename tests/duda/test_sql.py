@@ -325,7 +325,7 @@ def test_sql_invalid_migration_files_are_rejected(run, tmp_path, backend):
 
 @pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
 def test_sqlite_waits_for_the_writer_of_a_new_file(monkey, site, request):
-    """The worker switches the file to WAL mode, and SQLite refuses that immediately while another connection writes."""
+    """The worker switches the file to WAL mode, which SQLite refuses without waiting while another connection writes."""
     folder = site.path.parent
     (folder / "data").mkdir()
     file = folder / "data" / "shop.db"

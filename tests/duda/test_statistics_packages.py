@@ -198,8 +198,8 @@ DUDA_SERVICE(uses, DUDA_START(start), DUDA_GET("/kv", use_kv, ""), DUDA_GET("/re
              DUDA_GET("/topics", use_topics, ""));
 """
 
-# For each route: the package, its section, the result of each call, and the number of calls and failures. (2 and 17 are valid
-# results, such as -ENOENT, and count as successes.)
+# For each route: the package, its section, the result of each call, and the number of calls and failures. A valid
+# answer, such as -2 (-ENOENT) for a missing value, counts as a success.
 USES = {
     "/kv": ("kv", "main", "0 0 -2 -33 0 -22", 6, 1),
     "/redis": ("redis", "far", "0 0 0 0 -121", 5, 1),

@@ -171,7 +171,7 @@ def test_subprocess_exchanges_lines(server):
     script = "while%20read%20n;do%20echo%20got%20$n;done;exit%205"
     assert server.get(f"/talk?script={script}").text == "got 0\ngot 1\ngot 2\n5"
     assert server.get("/follow?script=echo%20a;echo%20b;exit%203").text == "a\nb\n and 3"
-    # The background process keeps the output pipe open.
+    # A background process that keeps the output pipe open does not delay the response.
     status, left = run(server, "sleep 3600 & echo $!; exit 4").split()
     os.kill(int(left), signal.SIGKILL)
     assert status == "4"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handlers that ignore their cancellation are terminated: first their waits end, then their deferred functions run.
-Their stacks and memory are kept, so that a callback that still refers to them is harmless."""
+The stacks and memory of these handlers are kept, so a callback that still refers to them is harmless."""
 import pytest
 
 import services
@@ -144,7 +144,7 @@ static void ask_and_wait(struct duda_ctx *d)
     duda_wait_end(&q.wait);
 }
 
-/* A handler that ignores the errors of that package. */
+/* Calls that package without end. */
 static int asks_on(struct duda_ctx *d)
 {
     int local = MAGIC;

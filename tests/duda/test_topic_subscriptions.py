@@ -83,7 +83,7 @@ static int wait_for_both(struct duda_ctx *d)
     return e;
 }
 
-/* Subscribes to topics whose names the client could choose. */
+/* Subscribes to more and more topics, as if clients chose the names, until an error is returned. */
 static int many(struct duda_ctx *d)
 {
     unsigned n = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that wait, under valgrind, which understands their stacks and finds no errors or leaks when the handlers finish
+"""Handlers that wait, under valgrind, which recognizes their stacks and reports no errors or leaks when the handlers finish
 or their clients disconnect. Uses the optimized program, because it has no sanitizers."""
 import re
 import shutil

@@ -47,7 +47,7 @@ static int both(struct duda_ctx *d)
     return duda_printf(d, "%d\n", e > 0 && (e & MK_READABLE) != 0);
 }
 
-/* A time limit of 0 does not wait. */
+/* No call waits if its timeout is 0. */
 static int polls(struct duda_ctx *d)
 {
     mk_str text;
