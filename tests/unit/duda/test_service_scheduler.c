@@ -328,7 +328,7 @@ static int cancel_inside(struct duda_ctx *d)
     return 0;
 }
 
-/* The scheduler measures loop time once, however deeply handlers are nested. */
+/* When one handler cancels another, the scheduler counts their time on the loop only once. */
 static void scheduler_handler_continues_after_cancelling_another(void **state)
 {
     struct duda_ctx *b = tunnel(1), *a = make(0, cancel_inside);

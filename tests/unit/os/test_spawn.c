@@ -63,7 +63,7 @@ static void spawn_has_own_group_and_default_signals(void **state)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     mk_str s = run(
-        /* Signals 1 to 28: libc reserves 32 and 33, and signals ignored when the test starts stay ignored. */
+        /* The last 7 digits stand for signals 1 to 28: libc reserves 32 and 33. */
         "sed -nE 's/^(Sig...):.*(.{7})$/\\1 \\2/p' /proc/self/status | grep -E 'Blk|Ign'; "
         "set -- $(cat /proc/$$/stat); test $5 = $$ && echo own",
         (struct mk_spawn){0}, &status);

@@ -22,7 +22,7 @@ static enum pace_verdict check_response(struct pace_response_check *r, unsigned 
 {
     struct mk_response_parser a = answer_of(status, "");
     struct pace_comparison c = {0};
-    for (size_t i = 0; body[i]; i++) { /* feeds the smallest pieces */
+    for (size_t i = 0; body[i]; i++) { /* passes single bytes */
         a.length++;
         if (!pace_response_check_body(r, &c, &a, mk_str_of(body + i, 1), why))
             return PACE_RESPONSE_WRONG_BODY;

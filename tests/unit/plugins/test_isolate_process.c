@@ -92,7 +92,7 @@ static int confine(const struct isolate_group *group, uint64_t memory)
         return WRONG;
     int reference = priority + (int)settings.nice;
     if (getpriority(PRIO_PROCESS, 0) !=
-        (reference < NICE_MAX ? reference : NICE_MAX)) /* the tests themselves may run with a nice value */
+        (reference < NICE_MAX ? reference : NICE_MAX)) /* the tests may run with a nonzero nice value */
         return WRONG;
     if (!group->has_user)
         return FINE;

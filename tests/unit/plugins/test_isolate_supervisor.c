@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the real supervisor process of a group, with a group that behaves as the test requires. */
+/* Runs the real supervisor process of a group whose server behaves as the test requires. */
 #include "unit/test.h"
 
 #include <fcntl.h>

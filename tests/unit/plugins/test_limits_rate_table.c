@@ -137,7 +137,7 @@ static void rate_table_time_may_wrap(void **state)
     assert_int_equal(charge(1, wrap + 49, 0, 0), 50 * MS);
     assert_int_equal(charge(1, wrap + 99, 0, 0), 0);
     assert_int_equal(charge(1, wrap + 99, 0, 0), COST);
-    /* not 149 - 50 ms, since almost a wraparound has passed */
+    /* the wait is 0, not 149 - 50 ms, since the time has almost wrapped around once more */
     assert_int_equal(charge(1, 2 * wrap + 50, 0, 0), 0);
 }
 

@@ -261,7 +261,7 @@ static void throttle_responses_of_client_share_rate(void **state)
     assert_true(respond(one_shared, 1, 4096, true));
     assert_int_equal(pull_all(), 1024);
     close_response();
-    assert_true(respond(one_shared, 1, 1024, true)); /* it waits, although the body fits into a portion */
+    assert_true(respond(one_shared, 1, 1024, true)); /* waits, although the body fits into a portion */
     assert_int_equal(pull_all(), 0);
     assert_int_equal(timer_ms, 63);
     now += 63;

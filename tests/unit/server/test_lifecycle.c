@@ -655,7 +655,7 @@ static void do_step(enum mk_lifecycle_step step, bool ok)
         happen(NOT_STARTED);
 }
 
-/* Advances as the master does after each event. */
+/* Advances the state machine as the master does after each event. */
 static enum mk_lifecycle_step advance(bool can_fail)
 {
     enum mk_lifecycle_step step = MK_STEP_START_TRIAL;

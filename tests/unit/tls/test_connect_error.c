@@ -5,7 +5,7 @@
 
 static char buffer[4096];
 
-/* Expects this reason: the client reports the first failure. */
+/* Expects that the reason contains `part`, and that another handshake call reports the same reason. */
 static void expect_error_text(const char *part)
 {
     assert_contains(mk_str_from_c(c.why), part);

@@ -148,7 +148,7 @@ static void client_share_exceeded_returns_slot(void **state)
 static void client_share_overcounted_bucket_limits_no_client(void **state)
 {
     (void)state;
-    /* this client hashes into the same bucket */
+    /* both clients hash into the same bucket */
     uint64_t client = client_of(&peers[0]), other = client + MK_CONN_LIMIT_BUCKETS;
     struct mk_backend *o = &pool->backends[0];
     mk_conn_limit_backend(&upstreams.limit, servers[0].stats_slot)->served[client % MK_CONN_LIMIT_BUCKETS] =
@@ -278,12 +278,12 @@ static void client_share_blocked_request_of_other_worker_is_skipped(void **state
     struct mk_upstream_conn *l = acquire_for(0, &peers[1]);
     wait_until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    serve(3, 0); /* the other client has unused share, and has waited longest */
+    serve(3, 0); /* the other client has not used up its share, and has waited longest */
     l = acquire_for(0, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     serve(3, client);
-    show_other(1, client_of(&peers[2])); /* the next waiting request there belongs to another client */
+    show_other(1, client_of(&peers[2])); /* the next waiting request belongs to another client */
     l = acquire_for(0, &peers[1]);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);

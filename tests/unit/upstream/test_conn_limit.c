@@ -187,7 +187,7 @@ static void conn_limit_wake_up_names_backend(void **state)
     assert_false(mk_conn_limit_pop_woken(&limit, 3, woken));
     mk_conn_limit_wake_row(&limit, 70, 3);
     assert_int_equal(read(mk_conn_limit_wake_fd(&limit, 3), &n, sizeof n), sizeof n);
-    assert_false(was_woken(&limit, 3 + MK_CONN_LIMIT_EVENTS)); /* this row shares the same eventfd */
+    assert_false(was_woken(&limit, 3 + MK_CONN_LIMIT_EVENTS)); /* this row shares the eventfd of row 3 */
     assert_true(mk_conn_limit_pop_woken(&limit, 3, woken));
     assert_int_equal(woken[1], 1 << 6);
     assert_false(mk_conn_limit_pop_woken(&limit, 3, woken));

@@ -90,7 +90,7 @@ static void failure_message_uses_singular(void **state)
     (void)state;
     settings.max_fails = 1;
     assert_true(mk_health_report_failure(&worker, s, -EPIPE, NULL));
-    assert_int_equal(worker.n_logged, 2); /* the first line is the reason for the failure */
+    assert_int_equal(worker.n_logged, 2); /* the first line states the reason for the failure */
     assert_contains(mk_str_from_c(worker.logged), "gets no requests for 10000 ms, after 1 failure in a row");
 }
 

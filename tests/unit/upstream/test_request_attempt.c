@@ -80,7 +80,7 @@ static void attempt_connect_error_is_reported(void **state)
     for (size_t i = 0; i < MK_LEN(errors); i++) {
         struct call call;
         begin(&call);
-        call.ask.limits.max_tries = 3; /* the connection has already tried all servers */
+        call.ask.limits.max_tries = 3; /* the pool has already tried all servers for this connection */
         struct mk_upstream_conn *l = fake_add(MK_STR(""), -EAGAIN);
         l->state = errors[i];
         call_start(&call);
@@ -316,7 +316,7 @@ static void check_unsafe(int in_end, unsigned n_taken)
     call.ask.body = MK_STR("pay");
     struct mk_upstream_conn *l = add_reused_conn(in_end);
     if (in_end != -EAGAIN)
-        l->arrived = 1; /* the connection was closed before */
+        l->arrived = 1; /* the server has already closed the connection */
     fake_add(MK_STR(REPLY), -EAGAIN);
     call_start(&call);
     assert_int_equal(fake.n_taken, 1); /* at the end of the iteration, other requests are sent as well */

@@ -51,7 +51,7 @@ static void retry_budget_forgets_old_requests(void **state)
     struct mk_retry_budget later = {0};
     count(&later, NOW, 1000);
     assert_int_equal(acquire_retries(&later, NOW + 10000, 20), 3);
-    /* The budget also forgets old retries. */
+    /* Old retries no longer count, either. */
     count(&r, NOW + 19000, 1000);
     assert_int_equal(acquire_retries(&r, NOW + 19000, 20), 200);
 }

@@ -119,7 +119,7 @@ static void worker_async_offloaded_work_completes_in_loop(void **state)
     run_until(&n_dones, 50);
     assert_int_equal(n_works, 50);
     assert_int_equal(w.thread_pool.n_jobs, 0);
-    assert_int_equal(w.manager.helper.n_threads, 0); /* other threads read files */
+    assert_int_equal(w.manager.helper.n_threads, 0); /* the threads that read files are separate */
     mk_worker_fini(&w);
     assert_int_equal(n_dones, 50);
 }

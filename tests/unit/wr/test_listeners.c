@@ -62,7 +62,7 @@ static void listeners_at_other_addresses_are_ignored(void **state)
     expect_kept("0.0.0.0", "[::1]", "");
 }
 
-/* Expects the number of servers and of processes that hold the port. */
+/* Expects this number of servers, and of processes that hold the port. */
 static void expect_found(const struct reserved *r, size_t n_servers, size_t n_holders)
 {
     struct wr_listeners l;

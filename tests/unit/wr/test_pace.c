@@ -27,7 +27,7 @@ static void pace_only_correct_responses_are_requests(void **state)
     assert_errors(r, 0, 18, 0, 0, 59, 0);
     r = read_output(wr_pace_parse_output, "pace-2.0.0-status.txt");
     assert_errors(r, 0, 0, 0, 0, 118, 0);
-    assert_close(r.latency_us.p99, NO); /* a null: the client had too few values */
+    assert_close(r.latency_us.p99, NO); /* null in the output, because there were too few values */
 }
 
 static void pace_served_includes_other_responses(void **state)
