@@ -54,7 +54,7 @@ static inline enum mk_verdict respond_hello(struct mk_request *request, struct m
     return MK_DONE;
 }
 
-/* Starts a server with this route at *port. */
+/* Creates a server with this route that listens on *port; the caller starts it. */
 static inline struct mk_server *server_with(const char *route, mk_server_fn *fn, void *data, unsigned *port)
 {
     struct mk_server *s = mk_server_new(NULL);

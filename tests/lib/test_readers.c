@@ -80,7 +80,7 @@ static const struct mk_multipart_limits file_limits = {.size = 300000, .file = 2
 
 static atomic_int n_calls;
 
-/* Responds with the fields and the files of the form; `data` is the number of bytes that it shows of each. */
+/* Responds with the fields of the form, and with the names, type, size, first and last bytes of each file. */
 static enum mk_verdict respond_form(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;

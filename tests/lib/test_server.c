@@ -385,7 +385,7 @@ static enum mk_verdict refuse(struct mk_request *request, struct mk_response *re
     return MK_ERROR;
 }
 
-/* Starts a server with these routes in a thread. */
+/* Starts a server in one thread, with this default type and this error format, if given. */
 static struct mk_server *start_responding(const char *type, const char *error_format, unsigned *port)
 {
     static char own[] = "text/csv";

@@ -21,7 +21,7 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-/* Starts a server with plugins, logs, files, a unix socket and a TCP socket. */
+/* Creates a server with plugins, logs, files, a unix socket and a TCP socket. */
 static struct mk_server *set_up(unsigned *port)
 {
     struct mk_server *s = server_with("GET /hello", respond_hello, NULL, port);

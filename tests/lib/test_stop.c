@@ -151,8 +151,8 @@ static void on_alarm(int number)
     atomic_fetch_add(&n_signals, 1);
 }
 
-/* Signals interrupt mk_server_stop() at every instruction, and the handler calls it again in the same thread:
- * if the function held a lock, the handler would wait for it forever. */
+/* Signals interrupt mk_server_stop() at any instruction, and the signal handler calls it again in the same
+ * thread: if the function held a lock, the signal handler would wait for it forever. */
 static void stop_in_signal_handler_does_not_deadlock(void **state)
 {
     (void)state;
