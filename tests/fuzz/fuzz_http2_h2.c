@@ -308,7 +308,7 @@ static uint8_t next(struct script *s)
     return s->at < s->end ? *s->at++ : 0;
 }
 
-/* Returns the ID of the stream to open next, of an open stream, or of any stream. */
+/* Returns the ID of the newest stream, of a stream to open, of a recent stream, or a small ID. */
 static uint32_t choose_stream(struct script *s)
 {
     uint8_t b = next(s);

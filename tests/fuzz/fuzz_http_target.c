@@ -33,7 +33,7 @@ static void check_path(mk_str path, mk_str raw)
     }
 }
 
-/* Whether the path would leave the folder if "%2F" in it were decoded. */
+/* The path must have no segment ".." even if each "%2F" in it is decoded. */
 static void check_pieces(mk_str path)
 {
     size_t from = 0;

@@ -14,7 +14,7 @@ struct person {
     uint64_t time; /* when the client would be served, in ticks; never reset */
 };
 
-/* Returns the expected result. */
+/* Charges the model, and returns the time to wait, in ticks. */
 static uint64_t charge(struct person *p, uint64_t now, const struct limits_charge *c)
 {
     uint64_t ahead = p->time > now ? p->time - now : 0;

@@ -18,7 +18,7 @@ static bool is_ours(mk_str name)
     return mk_str_eq(name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(name, MK_STR("SCGI"));
 }
 
-/* Headers that the codecs write themselves are rejected if the caller adds them. */
+/* Invalid variables are rejected. Variables that the codecs write themselves are dropped, valid or not. */
 static bool is_bad(const struct mk_header *f)
 {
     if (is_ours(f->name))

@@ -24,7 +24,7 @@ struct plan {
     bool is_slow; /* the caller reads only once everything has arrived */
 };
 
-/* The result of a request: its heads, body, trailers and errors, concatenated. */
+/* The result of a request. `text` has its heads, body, trailers and errors, concatenated. */
 struct result {
     int end;
     enum mk_upstream_conn_disposition how;

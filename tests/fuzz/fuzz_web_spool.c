@@ -172,7 +172,7 @@ static void read_somewhere(struct actor *a, uint8_t where)
         MK_ASSERT(buffer[i] == byte_at(a, at + (uint64_t)i));
 }
 
-/* Moves a body from memory to a memory file, which may also exceed a limit. */
+/* Moves a body from memory to a memory file; that fails only if the disk is full. */
 static void use_descriptor(struct actor *a)
 {
     a->in_memory |= a->spool->fd < 0;
