@@ -31,7 +31,7 @@ static int stop(const char *what, const char *why)
     return 2;
 }
 
-/* Returns true when the stream is ready. */
+/* Waits until the stream is ready; returns false if that takes too long. */
 static bool wait_for(struct mk_stream *s, short what)
 {
     struct pollfd p = {.fd = s->fd, .events = what};
