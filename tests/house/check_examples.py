@@ -12,7 +12,7 @@ NAMES = "tests/house/examples.h"
 FLAGS = ("-x", "c", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-fmax-errors=20",
          *(f"-Wno-{name}" for name in ("unused-variable", "unused-but-set-variable", "unused-function", "unused-parameter", "unused-value",
                                        "missing-field-initializers", "return-type", "empty-body", "dangling-else")))
-# Examples that declare objects with external linkage, which a function cannot contain.
+# Matches examples that define objects with external linkage, which a function cannot contain.
 FILE_SCOPE = re.compile(r"^(?:MK_PLUGIN|DUDA_ROUTES|DUDA_SERVICE|DUDA_TEST)\(|^int main\(", re.MULTILINE)
 # Matches examples that are not C: configurations, routes, HTML, and tables of numbers.
 NOT_C = re.compile(r"\[[A-Z_]+\]\n|GET /|.*\n\.\.\.\n<|\s*\d")

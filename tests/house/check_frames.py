@@ -17,7 +17,7 @@ import house
 FRAME_MAX = 2048
 FOLDERS = ("duda/service", "duda/text", "duda/seal", "duda/packages")
 PROBE = "duda_touch_of_a_source"  # its frame has a variable size on purpose, see duda/service.h
-# Functions that run on other stacks: on those of the event loop, of startup, and of the crash report.
+# Files whose functions run on other stacks: on those of the event loop, of startup, and of the crash report.
 ELSEWHERE = {
     "duda/packages/common/package_stream.c": "the event loop",
     "duda/service/crash_report.c": "the crash report has its own stack",

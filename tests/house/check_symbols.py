@@ -9,7 +9,7 @@ import re
 
 import house
 
-# Symbols that compilers and sanitizers generate.
+# Matches symbols that compilers and sanitizers generate.
 MADE = re.compile(r"^_*(odr_asan|asan|ubsan|lsan|tsan|gcov|llvm|sanitizer|sancov|start___|stop___|gnu_lto|profc|profd)")
 LINKER = {"_init", "_fini", "_start", "_end", "_edata", "__bss_start", "__data_start", "data_start", "_IO_stdin_used",
           "__TMC_END__", "__dso_handle", "environ", "_environ", "__environ"}

@@ -37,7 +37,7 @@ HEAPS = (HEAP_DOOR, "src/lib/platform.c")
 USE = r"(?<![\w.>])(%s)\s*\(|[(,]\s*(%s)\s*[,)]"
 BANNED_USE = re.compile(USE % (("|".join(BANNED),) * 2))
 HEAP_USE = re.compile(USE % (("|".join(HEAP),) * 2))
-# A developer's home or work folder. Manuals may mention /home/ana; programs and scripts have no reason to.
+# Match a developer's home or work folder. Manuals may mention /home/ana; programs and scripts have no reason to.
 MACHINE = re.compile(r"(?<![\w.}*])/(?:root|wor[k]|Users/\w+|worksp[a]ce)/")
 HOME = re.compile(r"(?<![\w.}*])/home/\w+/")
 

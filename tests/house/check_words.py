@@ -14,7 +14,7 @@ SUFFIXES = (".md", ".h", ".conf", ".html")
 # In source files, only comments and messages are checked.
 SOURCES = ("src", "duda", "bindings", "tools", "tests", "cmake", "packaging")
 SOURCE_SUFFIXES = (".c", ".h", ".py", ".md", ".1", ".cmake", "CMakeLists.txt")
-# This word list, and inputs and outputs of other programs.
+# Not checked: this word list, and inputs and outputs of other programs.
 SOURCES_APART = ("tests/house/", "tests/unit/wr/outputs/", "tests/fuzz/corpus/")
 PLUGIN_SUFFIXES = ("README.md", ".c", ".h", ".conf", ".html", ".js", ".css", "CMakeLists.txt")
 
