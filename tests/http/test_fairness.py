@@ -8,7 +8,7 @@ import pytest
 
 
 class Flood:
-    """Sends `first`, then the same bytes again and again until stop() or until the server closes the connection."""
+    """Sends `beginning` once, then `more` again and again until stop() or until the server closes the connection."""
 
     def __init__(self, server, beginning, more):
         self.client = server.connect()
