@@ -258,7 +258,7 @@ def test_cgi_output_of_orphan_is_not_read(serve, site):
         reply = c.get("/cgi-bin/s")
         assert reply.text.startswith("answer")
         assert c.get("/page.txt").text == "the page"
-    wait_for_death(pid_in(site / "cgi-bin/pid"))  # its pipe has no reader anymore
+    wait_for_death(pid_in(site / "cgi-bin/pid"))  # its pipe no longer has a reader
 
 
 # Excessive output
@@ -302,7 +302,7 @@ def test_cgi_stderr_is_logged(serve):
     server = serve(PLAIN + "echo 'first complaint' >&2; printf 'second\\tone: \\033[31m\\001' >&2; printf 'ü\\r\\n\\r\\n\\nno end' >&2; echo fine\n")
     assert server.get("/cgi-bin/s").text == "fine\n"
     server.err.wait_for("no end$")
-    # A script that writes its last line after the response has no request anymore, so the log names the script instead.
+    # The script writes its last line after its request has ended, so the log names the script instead of the request.
     lines = [re.sub(r"^/\S+/cgi-bin/s: ", "", line.split("cgi: ", 1)[1])
              for line in server.err.text.splitlines() if "cgi: " in line]
     assert lines == ["first complaint", "second?one: ?[31m?ü", "no end"]

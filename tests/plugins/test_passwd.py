@@ -200,7 +200,7 @@ class Terminal:
     def __init__(self, *words):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores SIGHUP, and children inherit that
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup, SIGHUP is ignored, and children inherit that
             os.execve(PROGRAM, [str(PROGRAM), "passwd", *map(str, words)], os.environ | ENVIRONMENT)
         self.seen = ""
 

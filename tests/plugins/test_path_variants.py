@@ -65,7 +65,7 @@ def test_ambiguous_path_passes_with_paths_raw(monkey, backend):
 
 
 def test_ambiguous_target_never_begins_with_two_slashes(monkey, backend):
-    """`new URL(target, base)` takes the text after two slashes for a host, and the rest for the path."""
+    """`new URL(target, base)` interprets the text after two slashes as a host, and the rest as the path."""
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for sent, got in [("//x/admin/secret", "/x/admin/secret"), ("///x//y?//z", "/x//y?//z"), ("//", "/"), ("//?x", "/?x")]:
         assert json.loads(server.get(sent).text)["target"] == got
@@ -296,7 +296,7 @@ def test_path_info_to_guarded_path_is_refused(monkey, backend):
 
 
 def test_path_info_never_begins_with_two_slashes(monkey, backend):
-    """URL parsers take the text after two slashes for a host."""
+    """URL parsers interpret the text after two slashes as a host."""
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for sent, got in [("/index.php//host/admin/x?a//b", "/index.php/host/admin/x?a//b"), ("/index.php/.///host/admin", "/index.php/host/admin"),
                       ("/index%2ephp//x;y", "/index.php/x;y"), ("/a//index.html", "/a//index.html")]:

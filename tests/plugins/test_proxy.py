@@ -170,7 +170,7 @@ def test_proxy_encoded_slash_survives_normalization(proxy, backend):
     ("/api/..%3b/x", None), ("/api\\..\\x", None), ("/api/%5c..%5cx", None), ("/api/x%5c..", None),
     ("/api\\x", "/api%5Cx"), ("/api/a;b/..c;d", "/api/a;b/..c;d"), ("/api/%5cx", "/api/%5cx")])
 def test_proxy_ambiguous_dot_segments_are_refused(proxy, backend, path, target):
-    """Java servers remove path parameters from segments; URL parsers that follow browsers take a backslash for a slash."""
+    """Java servers remove path parameters from segments; URL parsers that follow browsers treat a backslash as a slash."""
     server = proxy(f"/* proxy http://{backend.address}")
     with server.connect() as c:
         c.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large backend responses share a worker's buffers: the data of one response never reaches another one, whatever fails."""
+"""Large backend responses share a worker's buffers: the data of one response never becomes part of another, whatever fails."""
 import contextlib
 import gzip
 import socket

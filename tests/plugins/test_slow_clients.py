@@ -21,7 +21,7 @@ HUGE = BODY * 12  # more than the kernel's buffers hold
 
 
 class CountingBackend(Backend):
-    """Responds to /big with SIZE bytes, and counts the responses that it has sent completely."""
+    """Responds to /big with `body`, and counts the responses that it has sent completely."""
 
     def __init__(self, fields=(), body=BODY, **how):
         self.fields, self.body, self.sent = fields, body, 0

@@ -380,7 +380,7 @@ def test_websocket_client_disconnect_closes_with_1006(server, how):
 @all_protocols
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
 def test_websocket_drain_closes_with_1001(monkey, site, number):
-    """Without a close frame, browser tabs would keep the old workers alive, or take the reload for a network failure."""
+    """Without a close frame, browser tabs would keep the old workers alive, or mistake the reload for a network failure."""
     server = prepare(monkey, site)
     old = server.workers
     with Peer(server, "/echo") as p, Peer(server, "/packed") as q:
