@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers, WebSockets and event streams that misuse the library, and servers that end while such
- * connections are open, in each of the three run modes: the program learns of each end exactly once. */
+/* Handlers, WebSockets and event streams that misuse the library, and servers that stop while such
+ * connections are open, in each of the three run modes: the program is notified of each end once. */
 #include <monkey/request_ref.h>
 #include <monkey/sse_stream.h>
 #include <monkey/test_client.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mk_server_post(): each worker makes the call once, in its own thread, whatever else happens to the
- * server. */
+/* mk_server_post(): each worker makes the call once, in its own thread and in order; each accepted post is
+ * completed even if the server stops. */
 #include "lib/embed.h"
 
 #include <poll.h>
