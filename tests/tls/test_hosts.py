@@ -209,7 +209,7 @@ def test_optional_client_certificate_is_verified(secure, authority, clients):
 
 
 def reaches(server, context, name="localhost"):
-    """Does a client with this certificate get a response? In TLS 1.3, a client learns of a rejection only when it reads."""
+    """Does a client with this certificate get a response? In TLS 1.3, a client notices a rejection only when it reads."""
     try:
         return server.get("/", name, context=context).status == 200
     except (ssl.SSLError, OSError, AssertionError):
