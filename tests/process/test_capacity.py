@@ -217,7 +217,7 @@ def test_descriptor_limit_reached_sheds_load_without_spinning(start, overcapacit
 
 
 def test_file_cache_gives_descriptors_to_connections(start, site):
-    """Idle cached files hold descriptors that a new connection needs."""
+    """A new connection needs the descriptors of idle cached files, so the server closes these files."""
     for i in range(200):
         site.add(f"{i}", b"x" * 20000)
     server = start("FDLimit 64\nOpenFileCacheTTL 1h\nOverCapacity Resist")

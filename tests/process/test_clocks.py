@@ -60,7 +60,7 @@ def test_header_timeout_starts_with_first_byte_of_next_request(start):
 @pytest.mark.http1
 @pytest.mark.parametrize("listener", [0, 1], ids=["tcp", "unix"])
 def test_silent_connection_closes_without_response(start, listener):
-    """Browsers open connections in advance, and would take a 408 for the response to their next request."""
+    """Browsers open connections in advance, and would mistake a 408 for the response to their next request."""
     server = start("Timeout 200ms\nKeepAliveTimeout 200ms")
     with server.connect(listener) as c:
         c.expect_end()

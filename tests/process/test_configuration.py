@@ -476,7 +476,7 @@ def test_shipped_config_serves_welcome_site(monkey):
 
 
 def test_config_check_leaves_files_of_running_server_alone(run, tmp_path, site, monkey):
-    """A check beside a running server changes neither the server's PID file nor its socket and logs."""
+    """A check while the server runs changes neither the server's PID file nor its socket and logs."""
     text = GOOD.replace("127.0.0.1:0", f"unix:{tmp_path}/socket").replace("Workers 1", "Workers 1\n    PidFile pid\n    AccessLog access.log")
     server = monkey(config=text)
     wait_until((tmp_path / "pid").exists, "the PID file")

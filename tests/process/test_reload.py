@@ -461,7 +461,7 @@ def test_reload_failed_respawns_worker_that_died_meanwhile(start):
     it = start(workers=2)
     it.server.allow("exited unexpectedly with code 1", "was killed by signal")
     it.write("Workers 2\n", "Workers 2\n    FDLimit 4\n")
-    for round_ in range(10):  # the two events come in either order
+    for round_ in range(10):  # the two events occur in either order
         victim = it.server.workers[round_ % 2]
         it.server.tell(signal.SIGHUP)
         os.kill(victim, signal.SIGKILL)
