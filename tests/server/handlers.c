@@ -174,7 +174,7 @@ static void computed(struct mk_offload_job *job)
         mk_mem_free(e);
 }
 
-/* The request may end before the job does: whichever ends last frees the state. */
+/* The request may end before the job does: the one that ends last frees the state. */
 static void abandon(void *data)
 {
     struct elsewhere *e = data;
