@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MK_ASSERT(memory);
     const struct mk_network_set *set = mk_network_set_build(memory, v, numbers, n);
     check(set, v, numbers, n, &p);
-    for (size_t i = 0; i < n; i++) { /* the networks' own addresses are the likely matches */
+    for (size_t i = 0; i < n; i++) { /* the addresses of the networks themselves are likely to match */
         struct mk_addr own = {.is_unix = v[i].is_unix};
         memcpy(own.ip, v[i].ip, sizeof own.ip);
         check(set, v, numbers, n, &own);
