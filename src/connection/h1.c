@@ -42,7 +42,8 @@ MK_COLD static bool on_client_eof(struct mk_conn *c)
         return false; /* EOF is reported again after these responses are sent */
     }
     if (mk_conn_input(c).len > 0 && mk_h1_request_new(c))
-        c->h1->d.outcome = MK_OUTCOME_CLIENT_ABORTED; /* gives the incomplete request an access-log entry */
+        c->h1->d.outcome = MK_OUTCOME_CLIENT_ABORTED; /* the access-log entry of the incomplete request shows
+                                                       * this outcome */
     mk_conn_close(c, MK_OUTCOME_CLIENT_ABORTED);
     return false;
 }
