@@ -67,7 +67,8 @@ void mk_loop_defer_last(struct mk_loop *loop, struct mk_loop_task *t);
 /* Call it only after the last iteration: runs all deferred tasks, including tasks that they defer. */
 void mk_loop_run_tasks(struct mk_loop *loop);
 
-/* One iteration: waits at most max_wait_ms (-1: no limit) for events or the next timer, and handles them. */
+/* Runs one iteration: waits at most max_wait_ms (-1: no limit) for events or the next timer, and handles
+ * them. */
 mk_err mk_loop_run_once(struct mk_loop *loop, int max_wait_ms) MK_MUST_USE;
 /* Runs until mk_loop_stop(). */
 mk_err mk_loop_run(struct mk_loop *loop) MK_MUST_USE;

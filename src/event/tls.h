@@ -134,7 +134,7 @@ struct mk_tls_module {
      * which is valid as long as the stream. A server may reject our certificate after the handshake: a client
      * may therefore call this again after a failed read or write to get the reason. */
     mk_err (*handshake)(struct mk_stream *s, const char **error);
-    /* Returns the properties of the connection; only after the handshake. */
+    /* Returns the properties of the connection. Call it only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_conn_info *out);
     const struct mk_tls_local_ca_ops *authority;
     /* Sets the function that sends from a file if the kernel encrypts; libmonkey sets one that blocks
