@@ -9,7 +9,7 @@
 enum { MK_H2_RESET_COST = 5 }; /* cost of a stream that the client resets, or that we reset on an error */
 
 void mk_h2_abuse_init(struct mk_h2 *h2);
-/* Charges a frame to the budget. False: the budget is used up, and the connection has failed. */
+/* Charges `cost` to the budget. False: the budget is used up, and the connection has failed. */
 bool mk_h2_abuse_charge(struct mk_h2 *h2, uint32_t cost, enum mk_h2_reason reason);
 
 #endif

@@ -339,7 +339,7 @@ static ssize_t on_body_read(void *ctx, char *buf, size_t cap)
     return -EAGAIN;
 }
 
-/* Continues with dispatch, or with sending. */
+/* Continues with dispatch or, if the response is ready, with sending. */
 static void resume_stream(struct mk_h2_stream *s)
 {
     mk_http_stream_allow_call(&s->d);

@@ -25,7 +25,7 @@ bool mk_h2_write_end_block(struct mk_h2 *h2, size_t from, uint32_t id, unsigned 
 /* Removes a complete block and everything after it. */
 void mk_h2_write_remove_block(struct mk_h2 *h2, size_t from);
 
-/* Adds a header to the block, unless it is forbidden in HTTP/2. */
+/* Adds a header to the block, unless HTTP/2 forbids the header. */
 void mk_h2_write_header(struct mk_buf *out, mk_str name, mk_str value);
 
 void mk_h2_write_rst_stream(struct mk_h2 *h2, uint32_t stream, enum mk_h2_error error);
