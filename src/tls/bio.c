@@ -68,7 +68,7 @@ void mk_tls_bio_discard(void)
     thread_buffers->len = 0;
 }
 
-/* Writes to the socket without blocking. Returns how many bytes it accepted. */
+/* Writes to the socket without blocking. Returns how many bytes the socket accepted, or an error. */
 static ssize_t send_to_socket(struct mk_tls *t, const char *p, size_t len, bool more)
 {
     ssize_t n;
