@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection: its state machine, timeouts and memory. The protocol (HTTP/1 or HTTP/2) parses and writes its
- * bytes; the connection calls it only through mk_conn_ops. The states of HTTP/1 (not shown: TLS, which comes
- * before IDLE, and HTTP2, which replaces all states after HEAD):
+ * bytes; the connection calls it only through mk_conn_ops. The main transitions of HTTP/1 (the states TLS and
+ * HTTP2 are not shown):
  *
  *            +----------------------------------- request served ------------------------------+
  *            v                                                                                  |
