@@ -19,7 +19,7 @@ EXPECTED = {"html": "text/html", "css": "text/css", "js": "text/javascript", "mj
 
 
 def generate(types):
-    """Returns (table, complaint), one of which is None."""
+    """Returns (table, complaint). The table is None if the script fails; the complaint is None if the script prints nothing."""
     with tempfile.TemporaryDirectory(prefix="mk-mime-") as folder:
         out = Path(folder) / "mime_table.c"
         cmake = house.find_tool("cmake")

@@ -17,7 +17,7 @@ OF_HTTP1 = re.compile(r"""HTTP/1|HTTP/0|\.send\(|\.send_slowly\(|version=|Transf
 
 
 def marks_of(node):
-    """Yields (name, call or None) for each pytest.mark in decorators, parameters and pytestmark."""
+    """Yields (name, call or None, line) for each pytest.mark in decorators, parameters and pytestmark."""
     for each in ast.walk(node):
         call = each if isinstance(each, ast.Call) else None
         mark = call.func if call else each
