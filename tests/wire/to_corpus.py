@@ -29,19 +29,19 @@ def targets(case):
 
 
 def flows(case):
-    """The default host, followed by the request head and the data after it."""
+    """Yields the byte that selects the default host, followed by the request head and the data after it."""
     if case.file in ("targets.txt", "framing.txt"):
         yield b"\x03" + case.data
 
 
 def connections(case):
-    """The whole input at once, then byte by byte with a peer that reads slowly."""
+    """Yields two seeds. In one, the input arrives at once; in the other, 31 bytes arrive one by one, and the peer reads slowly."""
     yield b"\x00" + case.data
     yield b"\x1f" + b"\x0a" * 31 + case.data
 
 
 def lines(case):
-    """Six numbers, followed by the texts of an access record."""
+    """Yields six numbers, followed by the texts of an access record."""
     parts = case.data.split(b"\r\n")
     yield b"\xc0\x00\x02\x01\x05\x14" + b"\f".join([*parts[0].split(b" ")[:2], *parts[1:4]])
 
