@@ -8,7 +8,7 @@ enum {
     AFTER,  /* index of the first failing allocation, counted from now, starting at 1; 0: none */
     COUNT,  /* number of failing allocations */
     MASTER, /* 1: allocations of the master fail; 0: allocations of workers */
-    SEEN,   /* allocations since the test set this to 0 */
+    SEEN,   /* number of allocations since the test reset this counter */
     FAILED, /* number of failed allocations */
 };
 
