@@ -179,7 +179,7 @@ CRUMB = f.literal("cookie", "y" * 150).replace(b"\x10", b"\x40", 1)  # the clien
 
 @pytest.mark.parametrize("times", [101, 10_000])
 def test_h2_cookie_crumbs_count_with_their_joined_size(server, times):
-    """HTTP/2 allows a client to split a cookie into several fields, here of one byte each; the server joins them."""
+    """HTTP/2 allows a client to split a cookie into several fields, which the server joins; here, one byte encodes each field."""
     with server.connect() as c:
         c.open([], block=GET + CRUMB + b"\xbe" * times)
         assert c.read().status == 431
