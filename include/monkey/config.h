@@ -308,8 +308,8 @@ MK_API struct mk_logfile *mk_config_log(struct mk_config *config, const void *se
 /** The destination of the server's error log: a path, `stderr` or `syslog`; NUL-terminated. Call it in
  * master_start(), when the log is open. */
 MK_API mk_str mk_config_error_log(const struct mk_config *config);
-/** Does the destination of the error log add the time and process to each line, as syslog and the systemd
- * journal do? Its lines then start with a priority, such as `<3>` for an error. */
+/** Does the destination of the error log add a timestamp and the process ID to each line, as syslog and the
+ * systemd journal do? Its lines then start with a priority, such as `<3>` for an error. */
 MK_API bool mk_config_error_log_has_priorities(const struct mk_config *config);
 
 /**

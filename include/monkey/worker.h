@@ -203,8 +203,8 @@ MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *worker);
 /** Writes a line (the line ending is added) to a log opened with mk_config_log(). Lines are buffered, and
  * written in blocks within a second. */
 MK_API void mk_log_write(struct mk_worker *worker, struct mk_logfile *log, mk_str line);
-/** Writes a message in the format of the error log: with time, level and process. For syslog and the
- * journal, which add the time and process themselves, the level becomes the priority. */
+/** Writes a message in the format of the error log: with timestamp, level and process ID. For syslog and the
+ * journal, which add the timestamp and the process ID themselves, the level becomes the priority. */
 MK_API void mk_log_message(struct mk_worker *worker, struct mk_logfile *log, enum mk_log_level level,
                            mk_str text);
 
