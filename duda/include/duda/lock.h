@@ -20,12 +20,12 @@ extern "C" {
  * wait, and returns -EBUSY if another handler holds the lock or waits for it). Handlers acquire it in FIFO
  * order. The lock is released by duda_unlock(), or when the handler ends for any reason; functions that were
  * deferred after the handler's first duda_lock() still run under the lock. Returns 0; -ETIME when the time
- * limit has passed; -ETIMEDOUT; -ECANCELED; -EDEADLK: the handler already holds the lock, or waiting would be
- * a deadlock; -EINVAL: the name is empty or longer than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a
+ * limit has passed; -ETIMEDOUT; -ECANCELED; -EDEADLK: the handler already holds the lock, or waiting would
+ * cause a deadlock; -EINVAL: the name is empty or longer than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a
  * handler, not in its deferred functions.
  *
  * Handlers that acquire several locks must acquire them in a fixed order. Otherwise two handlers wait for
- * each other's locks, a deadlock: the call that would close such a circle of waiting handlers returns
+ * each other's locks, a deadlock: the call that would close such a cycle of waiting handlers returns
  * -EDEADLK at once, whatever `timeout_ms` is. If the handler returns this error, the client gets status 500.
  *
  *     int e = duda_lock(d, duda_sprintf(d, "order %s", id), 5000);

@@ -43,11 +43,11 @@ MK_API struct duda_memcached *duda_memcached_of(struct mk_worker *worker, const 
  * All functions below wait. They return 0 or a negative errno value: -EINVAL: a key is empty or too long;
  * -EMSGSIZE: a value exceeds MaxValueSize or the server's limit; -ENOSPC: the server's memory is full, and
  * eviction is disabled; -EBUSY: more than MaxQueue commands are queued; -ECONNREFUSED and other errors of
- * connect(2): the server is unavailable; -ENOKEY: no permission to use its socket; -ETIMEDOUT: no connection
- * or no reply within Timeout; -ECONNRESET: the connection was lost (after either of these two, the command
- * may have run); -EREMOTEIO: the server rejected the command; -EPROTO: the server sent an invalid reply;
- * -ECANCELED; -ENOMEM. duda_memcached_error() describes the error. Treat an unavailable cache as an empty
- * one:
+ * connect(2): the server is unavailable; -ENOKEY: no permission to use the server's socket; -ETIMEDOUT: no
+ * connection or no reply within Timeout; -ECONNRESET: the connection was lost (after either of these two, the
+ * command may have run); -EREMOTEIO: the server rejected the command; -EPROTO: the server sent an invalid
+ * reply; -ECANCELED; -ENOMEM. duda_memcached_error() describes the error. Treat an unavailable cache as an
+ * empty one:
  *
  *     mk_str page;
  *     if (duda_memcached_get(d, cache, key, &page)) {

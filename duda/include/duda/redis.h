@@ -95,13 +95,13 @@ struct duda_redis_command {
  * running a long script, or its cluster is down); -ETIMEDOUT: no reply within Timeout; -ECONNRESET: the
  * connection was lost after the command was sent, so the command may or may not have run; -ECONNREFUSED and
  * other errors of connect(2): the server is unreachable, and the command was not sent; -ENOKEY: the server
- * requires a user or password or rejected it, or there is no permission to use its socket; -EPROTO: the
- * server does not speak the Redis protocol; -EBUSY: more than MaxQueue commands are queued; -EMSGSIZE: a
- * command or reply is too large; -EOPNOTSUPP: a command that would block the shared connection or change its
- * state (SELECT, MULTI, SUBSCRIBE, BLPOP and others); -EXDEV: the keys belong to several nodes of a cluster
- * (reply->text names two of them); -EPERM: a part begins with `!duda:`, the prefix of Duda's own keys;
- * -EINVAL; -ENOMEM; or the error of a failed wait. On all errors, reply->text describes the error, for
- * -EREMOTEIO in the server's words.
+ * requires a user name or password, or rejected the configured one; or the worker has no permission to use
+ * the server's socket; -EPROTO: the server does not speak the Redis protocol; -EBUSY: more than MaxQueue
+ * commands are queued; -EMSGSIZE: a command or reply is too large; -EOPNOTSUPP: a command that would block
+ * the shared connection or change its state (SELECT, MULTI, SUBSCRIBE, BLPOP and others); -EXDEV: the keys
+ * belong to several nodes of a cluster (reply->text names two of them); -EPERM: a part begins with `!duda:`,
+ * the prefix of Duda's own keys; -EINVAL; -ENOMEM; or the error of a failed wait. On all errors, reply->text
+ * describes the error, for -EREMOTEIO in the server's words.
  */
 #ifndef __cplusplus
 #define duda_redis(d, redis, reply, ...)                                                                     \

@@ -133,8 +133,8 @@ struct duda_routes {
 
 /* clang-format off */
 /**
- * A route of a service: methods, a path pattern, the handler, and a summary, a string literal that may be
- * omitted: `DUDA_GET("/ping", ping)`.
+ * A route of a service: methods, a path pattern, the handler, and an optional summary (a string literal). A
+ * route without a summary: `DUDA_GET("/ping", ping)`.
  *
  * Patterns are those of monkey/router.h: `:name` matches a segment, `:id<int>` a numeric segment, and a final
  * `*name` the rest of the path. duda_param() returns the matched values. The most specific pattern wins,

@@ -57,7 +57,7 @@ MK_API struct duda_store *duda_store_of(struct mk_worker *worker, const char *na
  * value. May wait, like all functions below. */
 MK_API int duda_store_get(struct duda_ctx *d, struct duda_store *store, mk_str key,
                           mk_str *value) MK_API_MUST_USE;
-/** Sets a value, such as one in a cache, that expires after its TTL, `ttl_ms` milliseconds (0: never). */
+/** Sets a value that expires after `ttl_ms` milliseconds (0: never), as in a cache. */
 MK_API int duda_store_set(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets a value only if one exists; otherwise -ENOENT. */

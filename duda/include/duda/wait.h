@@ -125,7 +125,7 @@ MK_API void duda_wait_end(struct duda_wait *wait);
 /**
  * Suspends the handler until duda_wake(), without a wait struct. An earlier wake-up counts, so the function
  * may return early: check your condition in a loop. duda_wake() must not be called after the handler has
- * ended: cancel its caller in a function registered with duda_defer().
+ * ended: in a function registered with duda_defer(), cancel whatever would call it (a timer, a callback).
  */
 MK_API int duda_suspend(struct duda_ctx *d) MK_API_MUST_USE;
 /** Resumes the handler at the end of this loop iteration. Call it only from the event loop of its worker. */
