@@ -19,7 +19,8 @@ static bool derive_key(mk_str secret, unsigned char out[DUDA_COOKIE_CRYPTO_KEY])
            NULL;
 }
 
-/* HMAC of the use, the purpose and the text, each preceded by its length, so that they cannot be confused. */
+/* HMAC of a tag for the use (one character), the purpose and the text. The lengths before the purpose and the
+ * text keep different inputs from being confused. */
 static bool hmac_with_purpose(const EVP_MD *digest, const unsigned char *key, char use, mk_str purpose,
                               mk_str text, unsigned char *out)
 {

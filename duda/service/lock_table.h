@@ -15,7 +15,7 @@ struct duda_lock_waiter {
     struct duda_lock_waiter *sibling;    /* next waiter of the same owner; managed by the owner */
     struct duda_lock_queue *lock;
     void *owner;
-    void *handler; /* data of the caller, who finds it with duda_lock_waiter_holder() */
+    void *handler; /* for the caller: the handler that acquires the lock; never read here */
     void (*on_lock_granted)(void *owner); /* called when a waiter gets the lock */
 };
 

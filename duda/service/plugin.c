@@ -108,7 +108,7 @@ static int master_start(struct mk_config *config, void *data)
 {
     struct duda_plugin_config *settings = data;
     (void)config;
-    settings->sources.has_children = true;
+    settings->sources.is_started = true;
     return 0;
 }
 

@@ -232,7 +232,7 @@ static void resume_if_ready(struct duda_ctx *d)
     if (!d->fiber || d->runs || !can_resume(d))
         return;
     resume_handler(d);
-    /* Without a tunnel, the server still reads the output of the returned handler. */
+    /* If the handler has returned, the server still reads its output, unless that was a tunnel. */
     if (!d->fiber && d->output == DUDA_OUTPUT_TUNNEL)
         free_handler(d);
 }

@@ -190,7 +190,7 @@ static struct mk_subprocess *start_addr2line(struct duda_symbolizer *l, const ch
 void duda_symbolizer_log_stack(struct duda_worker_ctx *worker_ctx, mk_str report)
 {
     const struct duda_symbolizer_config *sources = worker_ctx->sources;
-    if (worker_ctx->symbolizer || !sources->has_children || !sources->addr2line)
+    if (worker_ctx->symbolizer || !sources->is_started || !sources->addr2line)
         return;
     struct duda_symbolizer *l = mk_mem_zalloc(1, sizeof *l);
     if (!l)

@@ -12,7 +12,7 @@ struct duda_symbolizer_object;
 struct duda_symbolizer_config {
     struct duda_symbolizer_object *objects; /* shared objects of services */
     const char *addr2line;                  /* NULL: not installed, or disabled */
-    bool has_children;                      /* the server runs as processes, and workers may start others */
+    bool is_started;                        /* master_start() was called: workers may start addr2line */
 };
 
 /* Finds addr2line; called in load(). Returns false if it is not installed: stacks are then logged without

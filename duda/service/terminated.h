@@ -8,7 +8,7 @@
 
 /* Cancels the waits of the handler, runs its deferred functions, and ends it. Called in the loop. */
 DUDA_COLD void duda_terminate(struct duda_ctx *d);
-/* Keeps the stack of a returned handler like that of a terminated one. */
+/* Keeps the stack of a handler that has returned, like that of a terminated one. */
 DUDA_COLD void duda_terminated_keep_stack(struct duda_ctx *d);
 /* Called when the request of a terminated handler has ended: keeps the memory of this handler, and frees that
  * of the oldest terminated handlers. */

@@ -350,7 +350,7 @@ static int check_statement(struct duda_ctx *d, const struct postgres_pool *b, st
         return set_result_error(d, b->settings, result, -EINVAL, "expected one statement");
     if (s.copies)
         message = "the statement is a COPY: use duda_postgres_copy()";
-    else if (s.ends_transaction)
+    else if (s.controls_transaction)
         message = "use duda_sql_begin(), duda_sql_commit() and duda_sql_rollback() for transactions";
     else if (!conn && s.changes_session)
         message = "the statement would change a connection that all handlers share: run it in a transaction";

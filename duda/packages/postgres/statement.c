@@ -137,10 +137,10 @@ static void classify_command(struct postgres_statement *s, mk_str first, mk_str 
     if (word_is(first, "SET") && is_in_word_list(second, local, MK_LEN(local)))
         s->changes_session = false;
     if (word_is(first, "PREPARE") && word_is(second, "TRANSACTION"))
-        s->ends_transaction = true;
+        s->controls_transaction = true;
     if (is_in_word_list(first, ends,
                         MK_LEN(ends))) /* COMMIT PREPARED (two-phase commit) works in any session */
-        s->ends_transaction = !word_is(second, "PREPARED");
+        s->controls_transaction = !word_is(second, "PREPARED");
 }
 
 /* Words that matter anywhere in the statement. */
@@ -186,7 +186,7 @@ struct postgres_statement postgres_statement_classify(mk_str text)
     }
     s.copies = word_is(first, "COPY") && w.copies;
     if (word_is(first, "ROLLBACK") && w.savepoint)
-        s.ends_transaction = false;
+        s.controls_transaction = false;
     s.changes_session |= (w.temporary && w.keeps) || (word_is(first, "DECLARE") && w.holds) || w.locks ||
                          (w.sets && !w.is_local);
     s.reads_session = w.reads;

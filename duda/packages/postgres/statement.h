@@ -7,11 +7,11 @@
 
 struct postgres_statement {
     bool is_empty;
-    bool is_query;         /* SELECT, INSERT and the like: may be prepared, and retried after a failure */
-    bool ends_transaction; /* BEGIN, COMMIT and the like */
-    bool copies;           /* switches the protocol: COPY FROM STDIN, TO STDOUT */
-    bool changes_session;  /* changes session state: SET, LISTEN, temporary tables, locks */
-    bool reads_session;    /* reads session state that other connections lack, such as lastval() */
+    bool is_query;             /* SELECT, INSERT and the like: may be prepared, and retried after a failure */
+    bool controls_transaction; /* BEGIN, COMMIT and the like */
+    bool copies;               /* switches the protocol: COPY FROM STDIN, TO STDOUT */
+    bool changes_session;      /* changes session state: SET, LISTEN, temporary tables, locks */
+    bool reads_session;        /* reads session state that other connections lack, such as lastval() */
 };
 
 struct postgres_statement postgres_statement_classify(mk_str text);

@@ -12,7 +12,7 @@ static const char *statement_text(const char *text)
     const struct {
         bool is;
         char letter;
-    } all[] = {{s.is_empty, '-'}, {s.is_query, 'q'},        {s.ends_transaction, 't'},
+    } all[] = {{s.is_empty, '-'}, {s.is_query, 'q'},        {s.controls_transaction, 't'},
                {s.copies, 'c'},   {s.changes_session, 's'}, {s.reads_session, 'r'}};
     for (size_t i = 0; i < MK_LEN(all); i++)
         if (all[i].is)
