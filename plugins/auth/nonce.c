@@ -121,7 +121,7 @@ static void record_evicted_time(_Atomic uint64_t *forgotten, uint64_t second)
         ;
 }
 
-/* Returns true with the result in *answer; false if another worker changed the word first: then try again. */
+/* Returns true with the result in *result; false if another worker changed the word first: then try again. */
 static bool try_consume_nonce(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
                               bool *result)
 {

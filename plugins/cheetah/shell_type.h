@@ -28,7 +28,7 @@ struct shell {
     struct mk_worker *worker;
     struct cheetah *cheetah;
     struct mk_watcher *accept_watcher;
-    struct mk_timer again; /* retries to accept sessions when descriptors or memory have run out */
+    struct mk_timer again; /* retries accept() after descriptors or memory have run out */
     struct cheetah_session *sessions;
     void (*run)(struct cheetah_session *s, mk_str line); /* responds to a line, now or later */
     int statm_fd;                                        /* /proc/self/statm; -1: not readable */

@@ -8,7 +8,7 @@ static bool is_host_char(char c)
 }
 
 /* Accepts only scheme://host[:port]; a `*` is allowed only as the first label. */
-static bool split_origin(mk_str word, struct cors_origin *origin)
+static bool parse_origin_pattern(mk_str word, struct cors_origin *origin)
 {
     mk_str host = word, scheme = mk_str_cut(&host, ':');
     if (!mk_is_token(scheme) || !mk_char_is_alpha(scheme.p[0]) || !mk_str_starts(host, MK_STR("//")))
@@ -45,7 +45,7 @@ static bool parse_origin(const struct mk_conf_ctx *ctx, mk_str word, struct cors
         rule->any = true;
         return true;
     }
-    if (!split_origin(word, &origin))
+    if (!parse_origin_pattern(word, &origin))
         return report_bad_origin(ctx, word);
     return mk_conf_ctx_append(ctx, &rule->origins, &rule->n, &origin, sizeof origin);
 }

@@ -54,7 +54,7 @@ static void on_sample_timer(struct mk_timer *t)
     set_timer(s, now_ms);
 }
 
-static uint64_t hash_label_set(const struct label *labels)
+static uint64_t hash_host_names(const struct label *labels)
 {
     static const struct mk_hash_key key = {0};
     uint64_t set = 1;
@@ -72,7 +72,7 @@ struct sampler *metrics_sampler_new(struct mk_worker *w, const struct metrics *m
     s->worker = w;
     s->metrics = metrics;
     s->meter = meter;
-    s->set = hash_label_set(metrics->counts.labels);
+    s->set = hash_host_names(metrics->counts.labels);
     mk_timer_init(&s->timer, on_sample_timer);
     mk_timer_set(&s->timer, w, 0);
     return s;

@@ -220,7 +220,7 @@ static bool targets_own_path(const struct rule *rule, mk_str path)
 /* Returns whether the rule applies to the i-th variant. A redirect applies to every variant, and every rule
  * applies to a variant that is another interpretation of the path. The other variants come from the path
  * after a script or from a Destination header: a rewrite does not apply to them if the request's path is
- * already below its target. */
+ * already below the target of the rule. */
 static bool applies_to_variant(const struct rule *rule, const struct mk_request *request, size_t i)
 {
     return rule->status || mk_request_variant_kind(request, i) == MK_VARIANT_READING ||
