@@ -145,7 +145,7 @@ DECLARATIONS: dict[str, tuple[Any, ...]] = {
 
 
 HELP = """libmonkey: cannot load the library of the Monkey HTTP server ({file}): {problem}
-The wheels from the package index contain it. This package was installed without: install Monkey (`make release`, then
+The wheels from the package index contain it. This package was installed without it: install Monkey (`make release`, then
 `sudo make install` and `sudo ldconfig` in its source tree), or set the environment variable LIBMONKEY to the path of the
 library, such as LIBMONKEY=/usr/local/lib/libmonkey.so.1."""
 

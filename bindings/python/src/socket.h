@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A WebSocket, from the request that opens it until it is closed: the base class of libmonkey.asgi.WebSocket, which
- * has the protocol of ASGI. */
+/* A WebSocket, from the request that opens it until it is closed: the base class of libmonkey.asgi.WebSocket,
+ * which implements the ASGI protocol. */
 #ifndef SOCKET_H
 #define SOCKET_H
 
