@@ -227,7 +227,7 @@ static const char *cgroup_error(struct wr_process_tree *f, const char *path)
                "one below /sys/fs/cgroup";
     if (w.has_foreign_process)
         return "that control group also contains wr itself or process 1, so it counts more than the server: "
-               "give the server its own group";
+               "give the server its own control group";
     if (w.n_roots < count_roots(f))
         return "that control group lacks some or all of the server's processes: write their "
                "numbers "

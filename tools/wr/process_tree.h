@@ -27,10 +27,10 @@ bool wr_process_tree_add_descendants(struct wr_process_tree *f) MK_MUST_USE;
 void wr_process_tree_mark_roots(struct wr_process_tree *f);
 /* Returns a root that has exited; NULL if all are alive. */
 const struct wr_process *wr_process_tree_find_dead_root(const struct wr_process_tree *f);
-/* Takes CPU time from the cgroup if the tree has its own. Returns false if out of memory. */
+/* Makes the tree read CPU time from its cgroup, if it has one of its own. Returns false if out of memory. */
 bool wr_process_tree_use_own_cgroup(struct wr_process_tree *f) MK_MUST_USE;
-/* Takes CPU time from this cgroup and adds all its processes. Returns NULL, or an error if the cgroup
- * contains other processes or lacks some. */
+/* Makes the tree read CPU time from this cgroup, and adds all its processes. Returns NULL, or an error if the
+ * cgroup contains other processes or lacks some. */
 const char *wr_process_tree_use_cgroup(struct wr_process_tree *f, const char *folder) MK_MUST_USE;
 
 /* These functions read current values. Exited processes are removed, but their usage stays in the sums. */

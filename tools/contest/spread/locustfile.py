@@ -33,7 +33,7 @@ def add_options(parser):
 # ---- Workers ----
 
 class Tally:
-    """Counts results since the last report. Times are in microseconds, rounded to three digits."""
+    """Counts results since the last report. Times are in microseconds, rounded to three significant digits."""
 
     def __init__(self):
         self.began = self.ended = None  # (clock, CPU time) of the whole run

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weighttp. Versions up to 0.4 and lwan's copy print text, version 0.5 prints JSON. All count a broken
- * connection as failed, and some do not add up their errors: the status codes show how many responses
- * arrived. */
+/* weighttp. Versions up to 0.4 and lwan's copy print text; version 0.5 prints JSON. All versions count a
+ * broken connection as a failed request, and some do not sum the errors of their threads, so the status codes
+ * tell how many of the failed requests got a response. */
 #include "wr/clients/clients.h"
 #include "wr/json.h"
 #include "wr/text.h"
