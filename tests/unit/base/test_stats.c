@@ -394,7 +394,7 @@ static void stats_threads_lose_no_count_and_duplicate_no_series(void **state)
     void *fell;
     unsigned n = 0;
     (void)mk_stat_register_table(r, &table);
-    /* creates all series first: a thread does not count a series that another thread is creating */
+    /* creates all series first, because a thread may skip a series that another thread is still creating */
     for (unsigned i = 0; i < NAMES; i++)
         if (i % 2)
             (void)numbered(r, i);

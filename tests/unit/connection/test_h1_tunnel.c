@@ -46,7 +46,7 @@ static void h1_tunnel_server_may_send_first(void **state)
     expect_received("x");
 }
 
-/* A handler that is called because it can send more output finds no input to read. */
+/* A call that only announces space for output must not announce input. */
 static void h1_tunnel_output_alone_is_no_input(void **state)
 {
     (void)state;

@@ -199,7 +199,7 @@ static void store_table_call_searches_part_of_large_table(void **state)
     while (!store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, NOW + (i < 100000 ? 1000 : 10)))
         i++;
     assert_in_range(i, 110000, 140000);
-    /* A tenth of that region has expired by now, far from the eviction position. */
+    /* The entries from 100,000 on have expired by now, but are far from the eviction position. */
     while (store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW + 20, NOW + 1000) == -ENOSPC)
         assert_true(++calls < 20);
     assert_true(calls > 2);

@@ -191,7 +191,7 @@ static void expect_program(const char *how, const char *expected)
     assert_string_equal(output, expected);
 }
 
-/* A package upgrade replaces or removes the file. */
+/* A package upgrade replaces or removes the file of the running program. */
 static void process_runs_same_program_after_file_change(void **state)
 {
     char by_path[160];

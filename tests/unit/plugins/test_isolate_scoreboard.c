@@ -136,7 +136,7 @@ static void scoreboard_full_returns_no_slot(void **state)
     munmap(b, sizeof *b);
 }
 
-/* A process of another user counts as alive. */
+/* kill(pid, 0) fails with EPERM for a process of another user, which is alive nevertheless. */
 static void scoreboard_process_of_other_user_counts_as_alive(void **state)
 {
     struct isolate_scoreboard *b = new_board();

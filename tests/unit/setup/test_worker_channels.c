@@ -21,7 +21,7 @@ static void on_message(struct mk_worker *w, mk_str message, void *data)
 static const struct mk_plugin deaf = {MK_PLUGIN_HEAD, .name = "deaf"};
 static const struct mk_plugin hears = {MK_PLUGIN_HEAD, .name = "hears", .on_message = on_message};
 
-/* Counts all descriptors, because lower numbers may be free. */
+/* Returns the number of open descriptors. The highest one does not tell, because lower ones may be free. */
 static unsigned count_open(void)
 {
     unsigned n = 0;

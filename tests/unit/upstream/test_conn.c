@@ -53,7 +53,7 @@ static void add_events(void *ctx, unsigned which)
     *(unsigned *)ctx |= which;
 }
 
-/* The loop calls the owner directly. */
+/* The owner receives an event first, and passes it to the connection with mk_upstream_conn_note_event(). */
 static void conn_owner_that_notes_events_receives_them_first(void **state)
 {
     static const struct mk_upstream_conn_options options = {.server = -1};

@@ -24,9 +24,9 @@ static void until_checked(uint64_t n)
     assert_true(info().checks >= n);
 }
 
-/* Responds to one health check and stores the text of its request in `request_text`. */
 static char request_text[2048];
 
+/* Responds to one health check and stores the text of its request in `request_text`. */
 static void respond(const char *text)
 {
     struct pollfd waiting = {.fd = listening[0], .events = POLLIN};

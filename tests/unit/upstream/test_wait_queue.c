@@ -152,7 +152,7 @@ static void wait_queue_skips_server_reserved_by_other_worker(void **state)
     release_all(next, NULL, NULL);
 }
 
-/* A blocked worker does not remove its timed-out requests. */
+/* A blocked worker does not remove its timed-out requests, so the other workers must ignore them. */
 static void wait_queue_ignores_overdue_waiter_of_other_worker(void **state)
 {
     (void)state;

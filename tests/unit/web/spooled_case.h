@@ -38,7 +38,7 @@ static inline void spooled_end_thread(void *p)
     mk_offload_fini(p);
 }
 
-/* Like spooled_start(), with a thread that writes the files. */
+/* Like setup_spool(), with a thread that writes the files. */
 static inline void setup_spool_with_thread(void)
 {
     setup_spool();

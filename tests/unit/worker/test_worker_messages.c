@@ -58,7 +58,7 @@ static void on_message(struct mk_worker *worker, mk_str message, void *data)
 static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "echo", .on_message = on_message};
 static const struct mk_plugin deaf = {MK_PLUGIN_HEAD, .name = "deaf"};
 
-/* Counts all descriptors: there may be free numbers below the highest one in use. */
+/* Returns the number of open descriptors. The highest one does not tell, because lower ones may be free. */
 static unsigned count_open(void)
 {
     unsigned n = 0;
