@@ -56,7 +56,7 @@ static bool is_one_of(mk_str word, const char *const *words)
     return *words;
 }
 
-/* Guesses from one line, which is not empty, for which server it was written; NULL: unknown. */
+/* Guesses from `line`, which is not empty, for which server its file was written; NULL: unknown. */
 static const struct mk_conf_other_syntax *guess_server(mk_str line, bool is_indented)
 {
     static const char *const blocks[] = {"server", "http",  "events", "location", "upstream",

@@ -8,7 +8,7 @@
 #include "conf/vars.h"
 #include "conf/words.h"
 
-/* A file being read, and the file that includes it. */
+/* A file being read; `up` is the file that includes this one, or NULL. */
 struct include_frame {
     const struct include_frame *up;
     mk_str path;

@@ -14,7 +14,7 @@ mk_err mk_conf_read_file(struct mk_conf_tree *tree, struct mk_arena *arena, cons
                          mk_str path, struct mk_conf_report *report) MK_MUST_USE;
 
 /* Like mk_conf_read_file(), but for text from another source. Messages show `name` as the file, and @INCLUDE
- * is relative to its folder. `name` and `text` are copied. */
+ * is relative to the folder of `name`. `name` and `text` are copied. */
 mk_err mk_conf_read_text(struct mk_conf_tree *tree, struct mk_arena *arena, const struct mk_conf_io *io,
                          mk_str name, mk_str text, struct mk_conf_report *report) MK_MUST_USE;
 

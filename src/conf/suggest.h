@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the candidate most similar to a misspelled word. The distance is the number of letters to insert,
- * remove, replace or swap with their neighbor, ignoring ASCII case.
+ * remove, replace or swap with a neighbor, ignoring ASCII case.
  *
  *     struct mk_conf_suggest near = mk_conf_suggest_for(word);
  *     for (...)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A configuration as written: sections and entries in order, each with its position. The tree may contain
- * unknown keys and invalid values: conf/bind.h checks them. Everything is allocated in the reader's arena. */
+ * unknown keys and invalid values: conf/bind.h checks keys and values. Everything is allocated in the
+ * reader's arena. */
 #ifndef MK_CONF_TREE_H
 #define MK_CONF_TREE_H
 
