@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cache of open files: maps paths beneath a root to open files. An entry is used without a check of the file
- * for `recheck_ms`.
+/* Cache of open files: maps paths beneath a root to open files. An entry is trusted for `recheck_ms`; the
+ * next lookup then checks the file again.
  *
  * An entry is small, so thousands of files can stay open. Memory for the content of small files and for
  * attachments has a separate limit: first come, first served. An entry that got no memory retries at most
@@ -64,7 +64,7 @@ void mk_file_cache_attach(struct mk_open_file *f, struct mk_open_file_attachment
  * reference. */
 void mk_file_cache_invalidate(struct mk_open_file *f);
 
-/* Limits the cache to n entries, never more than its configured limit. */
+/* Limits the cache to n entries, or to the configured limit if that is lower. */
 void mk_file_cache_set_max_entries(struct mk_file_cache *c, unsigned n);
 /* Evicts all entries with a descriptor that only the cache refers to; returns the number of entries. */
 unsigned mk_file_cache_close_idle_fds(struct mk_file_cache *c);

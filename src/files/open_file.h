@@ -70,7 +70,7 @@ struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd
 struct mk_open_file *mk_open_file_from_fd(int fd, uint64_t size) MK_MUST_USE;
 void mk_open_file_release(struct mk_open_file *f);
 
-/* Returns the identity of the file and of its version. */
+/* Returns the device, inode, size and times of the file, which identify the file and its version. */
 struct mk_file_id mk_open_file_id(const struct mk_open_file *f);
 /* Does `st` describe the inode that was opened as `f`? */
 bool mk_open_file_is_inode(const struct mk_open_file *f, const struct stat *st);
