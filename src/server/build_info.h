@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 
-/* Features that require a library: those that this program has, and those that it lacks; an empty string if
- * there are none. The build generates both lists: see cmake/features.cmake. */
+/* Features that require a library: those that this program has, and those that it lacks. Each list is
+ * separated by commas, and may be empty. The build generates both lists: see cmake/features.cmake. */
 extern const char mk_features_with[];
 extern const char mk_features_without[];
 

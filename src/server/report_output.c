@@ -10,7 +10,7 @@
 
 enum { REPORT_MAX = 256 * 1024 };
 
-/* Prints the lines to standard error. If it is the journal, each line begins with its priority. */
+/* Prints the lines to standard error. If standard error is the journal, each line begins with a priority. */
 static void print_lines(enum mk_log_level level, mk_str text)
 {
     const char *priority = !mk_sd_is_journal_stream(STDERR_FILENO) ? ""

@@ -23,8 +23,7 @@ void mk_signals_block(void)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ,
            SIG_IGN); /* a log at the file size limit must cause a write() error, not a fatal signal */
-    signal(SIGCHLD, SIG_DFL); /* the parent may have ignored it, and then waitpid() would not report
-                               * children */
+    signal(SIGCHLD, SIG_DFL); /* if SIGCHLD was inherited as ignored, waitpid() would not report children */
 }
 
 int mk_signals_open_fd(void)

@@ -235,8 +235,8 @@ static void on_master_message(struct mk_fd_watch *w, uint32_t events)
     }
 }
 
-/* Requests that plugins sent at startup may have filled the channel: waits up to READY_MS until the master
- * has read some of them. */
+/* Tells the master that the worker is ready. If requests that plugins sent at startup have filled the
+ * channel, waits up to READY_MS until the master has read some of them. */
 static mk_err send_ready(int control_fd)
 {
     struct pollfd buf = {.fd = control_fd, .events = POLLOUT};

@@ -21,7 +21,7 @@ struct mk_worker_process_options {
     pid_t master;
 };
 
-/* Runs a worker, from the fork to its exit code. Signals must be blocked. */
+/* Runs a worker in a process that was just forked; returns the exit code. Signals must be blocked. */
 int mk_worker_process_main(const struct mk_worker_process_options *o);
 
 #endif

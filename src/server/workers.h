@@ -72,8 +72,8 @@ void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generati
  * serve. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool only_ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
-/* Tells the workers of one generation, or (NULL) all workers, to shut down: with `signal` or, if
- * `has_successor`, with a message: other workers then accept their queued connections. */
+/* Tells the workers of one generation, or (NULL) all workers, to shut down. Sends `signal` or, if
+ * `has_successor`, a message: other workers will accept the queued connections. */
 void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g, int signal,
                      bool has_successor);
 /* Kills workers that have not served yet: they may hang, and have nothing to finish. Call it after
