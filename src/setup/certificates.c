@@ -565,8 +565,8 @@ static void discard_renewed_contexts(struct mk_config_generation *g)
     }
 }
 
-/* Hosts with other names keep the context that they share with hosts of this name: its renewed context
- * therefore moves to a new entry. */
+/* A context may also serve hosts without this name, which keep it. The renewed context, which is only for
+ * hosts with this name, then moves to an entry of its own. */
 static mk_err split_shared_contexts(struct mk_config_generation *g, mk_str name)
 {
     struct mk_shared_tls_context *first = g->contexts;

@@ -10,7 +10,7 @@
 struct mk_config {
     struct mk_config_generation *generation;
     struct mk_conf_report *report;
-    const struct mk_loaded_plugin *plugin; /* plugin whose load() or host() is running */
+    const struct mk_loaded_plugin *plugin; /* plugin whose function is running */
     struct mk_vhost_config *site;          /* NULL in load() */
 };
 

@@ -70,7 +70,7 @@ struct mk_plugin_sections {
     struct mk_plugin_section *first, *last;
 };
 
-/* A host and its parsed sections, kept for printing. */
+/* A host, with the settings and sections that it was built from. */
 struct mk_vhost_config {
     struct mk_vhost host;
     struct mk_vhost_settings settings;
@@ -164,7 +164,8 @@ struct mk_config_generation {
     struct mk_file_watch *watched;     /* a change to these files reloads the configuration */
     struct mk_readiness_check *awaits; /* pending checks */
     bool tried;                        /* another process has just loaded the configuration without errors */
-    uint64_t serial;                   /* serial number among the master's generations */
+    uint64_t serial;                   /* number that the master assigns when it starts the workers; 0: none
+                                        * yet */
     bool wants_children;               /* workers may start subprocesses */
     bool wants_spool; /* plugins spool bodies: workers may write files in `server.spool_folder` */
     bool has_identity;

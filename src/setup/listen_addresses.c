@@ -335,6 +335,7 @@ void mk_listen_addresses_assign_hosts(struct mk_config_generation *g, struct mk_
     if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts) /* requests that arrive without an
                                                                        * address use these hosts */
         g->hosts = *g->listens.at[0].hosts;
-    if (g->embedding && g->embedding->listens_nowhere) /* the addresses in the settings of hosts stay */
+    if (g->embedding && g->embedding->listens_nowhere) /* only clears this list: the settings of hosts keep
+                                                        * their addresses */
         g->listens = (struct mk_listens){0};
 }

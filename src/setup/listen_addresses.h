@@ -14,7 +14,7 @@ void mk_listen_addresses_collect(struct mk_config_generation *g, const struct mk
  * the hosts without any Listen. Call it after all hosts are built. */
 void mk_listen_addresses_assign_hosts(struct mk_config_generation *g, struct mk_conf_report *report);
 
-/* Is the host served at this address? NULL stands for no address: is it a host without a Listen? */
+/* Is the host served at this address? If `l` is NULL: has the host no Listen? */
 bool mk_listen_addresses_serves(const struct mk_listen *l, const struct mk_vhost_config *s);
 
 #endif

@@ -15,7 +15,8 @@ bool mk_plugin_object_open(struct mk_plugin_object *o, mk_str name,
  * but not over a built-in plugin. */
 bool mk_plugin_object_open_needed(struct mk_plugin_object *o, const struct mk_plugin_object *by, mk_str name,
                                   char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
-/* Validates a plugin of the embedding program. False: it is invalid; `error` holds the reason. */
+/* Validates a plugin of the embedding program, and stores it in *o. False: it is invalid; `error` holds the
+ * reason. */
 bool mk_plugin_object_from_program(struct mk_plugin_object *o, const struct mk_plugin *plugin,
                                    char error[MK_PLUGIN_OBJECT_ERROR_MAX]) MK_MUST_USE;
 void mk_plugin_object_close(struct mk_plugin_object *o);

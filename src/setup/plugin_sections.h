@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of plugins: binds each to its table, stores its settings, and prints them. */
+/* Sections of plugins: binds each to its table, stores the settings, and prints the sections. */
 #ifndef MK_SETUP_PLUGIN_SECTIONS_H
 #define MK_SETUP_PLUGIN_SECTIONS_H
 
