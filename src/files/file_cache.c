@@ -313,7 +313,7 @@ static mk_err revalidate_entry(struct mk_file_cache *c, const struct mk_root *ro
     return 0;
 }
 
-/* Acquires an entry that is not cached or has expired. */
+/* Acquires the entry of a file that is not cached, or whose entry must be revalidated. */
 MK_NOINLINE static mk_err acquire_missing_or_stale(struct mk_file_cache *c, const struct mk_root *root,
                                                    mk_str path, uint64_t now_ms, bool only_cached,
                                                    struct mk_open_file **file)
