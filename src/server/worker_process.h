@@ -16,7 +16,7 @@ struct mk_worker_process_options {
     struct mk_counters *counters;
     struct mk_scoreboard scoreboard;
     struct mk_errorlog *log;
-    int control_fd; /* the worker's end; -1: none */
+    int control_fd; /* the worker's end of its control channel; -1: none */
     bool silent;    /* daemon: the worker stops using the terminal when it is ready */
     pid_t master;
 };

@@ -102,7 +102,7 @@ static void on_worker_message(struct mk_fd_watch *watch, uint32_t events)
         e = mk_control_receive(p->control_fd, &buf, &m);
         if (e)
             continue;
-        mk_fd_close(&m.fd); /* messages to the master carry no descriptors */
+        mk_fd_close(&m.fd); /* closes an unexpected descriptor: messages to the master carry none */
         handle_worker_message(p, &m);
     }
     if (e == -EPIPE)
