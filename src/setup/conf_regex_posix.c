@@ -18,7 +18,8 @@ static enum mk_regex_result match_posix_regex(const struct mk_regex *r, mk_str t
                                               struct mk_regex_captures *out)
 {
     const struct posix_regex *p =
-        (const struct posix_regex *)(const void *)r; /* first member of posix_regex */
+        (const struct posix_regex *)(const void *)r; /* valid because `regex` is the first member of struct
+                                                      * posix_regex */
     int e = regexec(&p->code, text.p, 0, NULL, 0);
     (void)out;
     return e == 0 ? MK_REGEX_MATCH : e == REG_NOMATCH ? MK_REGEX_NO_MATCH : MK_REGEX_LIMIT;

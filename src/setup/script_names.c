@@ -72,7 +72,7 @@ static bool is_script_name_group(mk_str text)
 enum { WORD_MAX = 32 };
 
 /* Adds `py`, `pyw?`, `p[yl]` or `[a-z]+`; a word followed by anything else is not an extension. Returns the
- * rest. */
+ * text after the word. */
 static mk_str add_regex_word(struct extension_list *e, mk_str text)
 {
     char word[WORD_MAX + 1];

@@ -103,7 +103,7 @@ struct mk_server_settings {
 
 /* A folder served below a path of the host. */
 struct mk_alias {
-    mk_str path;   /* "/docs": without a trailing slash */
+    mk_str path;   /* request path without a trailing slash: "/docs" */
     mk_str folder; /* NUL-terminated */
     const struct mk_conf_entry *entry;
 };
