@@ -64,7 +64,7 @@ static void h1_tunnel_output_alone_is_no_input(void **state)
     conn_expect_end(&t, 1, 101, MK_OUTCOME_OK);
 }
 
-/* The head is sent first even if the socket buffer is full. */
+/* The response head precedes the tunnel data even if the socket buffer is full. */
 static void h1_tunnel_follows_unread_responses(void **state)
 {
     (void)state;

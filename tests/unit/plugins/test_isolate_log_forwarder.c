@@ -345,7 +345,7 @@ static void log_forwarder_writes_to_stderr_if_configured(void **state)
     isolate_log_forwarder_init(&lines, "shop", "stderr", false);
     assert_true(before >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
     append("one\n");
-    append("two\n"); /* the log is still open */
+    append("two\n"); /* the forwarder has kept the log open */
     assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
     close(before);
     close(fd);

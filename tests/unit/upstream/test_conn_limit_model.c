@@ -122,7 +122,7 @@ static void pass_on(const struct actor *a, bool has_changed)
         wake_older(a, has_changed);
 }
 
-/* Asserts that no living process holds this slot. */
+/* Records that this process holds the slot. Expects that no living process held it before. */
 static void claim_slot(const struct actor *a, unsigned slot, unsigned max)
 {
     uint32_t old = __atomic_exchange_n(&model->holders[slot], a->id + 1, __ATOMIC_SEQ_CST);

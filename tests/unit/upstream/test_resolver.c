@@ -157,7 +157,7 @@ static void resolver_remaining_address_keeps_connections(void **state)
     assert_int_equal(info().idle, 1);
 }
 
-/* Fills the listen queue, so that connecting takes until the timeout. */
+/* Fills the listen queue, so that further connections stay pending until they time out. */
 static void fill_queue(unsigned i, int fds[4])
 {
     struct sockaddr_in at;
