@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.body_max` of a route replaces MaxBodySize, whether the service is loaded, isolated or under `monkey run`, for known
+"""`.body_max` of a route replaces MaxBodySize, whether the service is loaded, isolated or run by `monkey run`, for known
 and unknown lengths, over HTTP/1 and HTTP/2, above and below MaxBodySize. All other routes and paths keep MaxBodySize."""
 import shutil
 import textwrap

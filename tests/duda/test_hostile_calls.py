@@ -547,7 +547,7 @@ static int stubborn(struct duda_ctx *d)
 static int deferred(struct duda_ctx *d)
 {
     failures = mk_buf_growing(1 << 16);
-    mk_buf_add(&failures, mk_str_from_c(task_failures)); /* those of the last request */
+    mk_buf_add(&failures, mk_str_from_c(task_failures)); /* of the tasks of the last request */
     task_failures[0] = '\0';
     int e = report(d);
     return e ? e : duda_defer(d, wait_when_ended, d);

@@ -57,7 +57,7 @@ def test_http_tls_verifies_the_server_and_sends_its_name(monkey, site, tmp_path)
 
 
 class ClosingBackend(Backend):
-    """Responds to the first request of each connection, reads the headers of the second one, and closes the connection.
+    """Responds to the first `firsts` requests of each connection, reads the headers of the next one, and closes the connection.
     `heads` lists the methods of all requests."""
 
     def __init__(self, firsts=1):

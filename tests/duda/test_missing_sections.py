@@ -218,7 +218,7 @@ DUDA_SERVICE(starts, DUDA_START(start), DUDA_GET("/", show));
 
 @pytest.mark.parametrize("memcached, is_main", [("Name main", 1), ("", 1), ("Name other", 0)])
 def test_packages_are_found_at_the_start_and_null_is_main(monkey, tmp_path, memcached, is_main):
-    """A lookup without a name finds the section `main`, or else the only section. The order of the sections does not matter."""
+    """A lookup without a name finds the only section or, if there are several, `main`, wherever it is in the configuration."""
     names = [name for name in PACKAGES if name not in ("redis", "postgres")]
     flags = ["-DDUDA_USE=" + ",".join(f'"duda-{name}"' for name in names), *(["-DHAS_KV"] if "kv" in names else [])]
     top = (f"[MEMCACHED]\n    Name first\n    Servers 127.0.0.1:1\n[MEMCACHED]\n    {memcached}\n    Servers 127.0.0.1:1\n"

@@ -285,7 +285,7 @@ def test_logout_of_a_cookie_session_is_known_to_all_workers(people):
 
 
 def test_many_logouts_of_one_client_revive_no_session_of_others(people):
-    """The store remembers the logouts of one client as long as other clients do not need the space."""
+    """A client that logs out very often displaces the records of its own logouts, not those of other clients."""
     server = people("cookie")
     cookies = [cookie_of(get(server, f"/in/user{i}", source=f"127.0.1.{i + 1}")) for i in range(50)]
     for i, cookie in enumerate(cookies):

@@ -179,8 +179,9 @@ def test_smtp_works_with_a_small_stack(monkey, box, tmp_path):
 
 
 def conversation(*steps):
-    """A server that sends the first step immediately, and one more step for each line that it receives. At a step of None
-    it stays silent. After the last step it closes the connection. `.lines` contains the received lines."""
+    """A server that sends the first step immediately, and one more step for each line that it receives. At the step None, it
+    sends nothing more, and reads until the client closes the connection. After the last step, it closes the connection.
+    `.lines` contains the received lines."""
     lines = []
 
     def script(connection):
