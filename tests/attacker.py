@@ -51,5 +51,5 @@ def assail(server, **how):
 
 
 def ended_for(server, reason):
-    """The number of HTTP/2 connections that the server has closed for this reason."""
+    """Returns how many HTTP/2 connections the server has closed for `reason`."""
     return parse(server.get("/metrics").text)["monkey_http2_ended_total", {"reason": reason}]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that compress, and the incremental decoders of the libraries that browsers use: each received byte must be decodable
-immediately.
+"""Servers that compress, and the incremental decoders of the libraries that browsers use: all data received so far must be
+decodable.
 """
 import ctypes
 import re

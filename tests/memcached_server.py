@@ -42,7 +42,7 @@ class Memcached:
         self.process.wait()
 
     def freeze(self):
-        """Returns when all threads of the process are stopped."""
+        """Stops the process, and waits until all its threads are stopped."""
         self.process.send_signal(signal.SIGSTOP)
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
         wait_until(lambda: all(task.joinpath("stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.iterdir()),

@@ -96,7 +96,7 @@ class NumberedServer:
         self.process.send_signal(signal.SIGCONT)
 
     def numbers(self, method):
-        """Returns the numbers of all requests whose heads the server received, over all its restarts."""
+        """Returns the numbers of all requests whose heads the server has received, including those before a restart."""
         lines = self._record.read_text().splitlines() if self._record.exists() else []
         return [int(line.split()[1]) for line in lines if line.startswith(f"{method} ")]
 

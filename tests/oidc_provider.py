@@ -82,8 +82,9 @@ def token(key, claims):
 
 
 class Provider:
-    """Tests may change `keys` (published), `key` (signs), `claims` (override those of the token), `answers` (by path: status
-    and JSON instead of the default), `held` (by path: an event that responses wait for). `requests` counts requests by path."""
+    """Tests may change `keys` (the published keys), `key` (signs the tokens), `claims` (override those of the token), `answers`
+    (by path: status and JSON instead of the default) and `held` (by path: an event that responses wait for). `requests` counts
+    the requests by path."""
 
     def __init__(self, client, secret, callback, key=None):
         self.client, self.secret, self.callback = client, secret, callback

@@ -16,7 +16,7 @@ from http2 import Http2Client
 from monkey import BUGS, ENVIRONMENT, PROGRAM, ROOT, Output, end_of
 
 SCRIPT = ROOT / "tools/dev/apps.sh"
-PROTOCOLS = {"http": "http/1.1", "https": "h2"}  # the protocol that a browser uses
+PROTOCOLS = {"http": "http/1.1", "https": "h2"}  # the protocol that a browser uses for each scheme
 
 
 class App:

@@ -46,7 +46,7 @@ def is_of_core(path):
 
 
 def multiply(metafunc):
-    """Runs every core test that uses the program four times; select() removes the surplus."""
+    """Runs every core test that starts the program over all four protocols; select() removes the surplus."""
     if "protocol" in metafunc.fixturenames and is_of_core(metafunc.definition.path):
         metafunc.parametrize("protocol", PROTOCOLS, indirect=True)
 
@@ -79,7 +79,7 @@ class ParameterSets:
     def of(self, item):
         """Returns the protocols for this parameter set. A test that names its protocols or has no other parameters runs over all
         of them."""
-        # IDs identify a set over all protocols: pytest's own indices continue with the next protocol.
+        # The identities of the values are the same for each protocol; pytest's index of a set is not.
         parameters = tuple(sorted((name, id(value)) for name, value in item.callspec.params.items() if name != "protocol"))
         if EVERY or not parameters or item.get_closest_marker("over"):
             return PROTOCOLS

@@ -31,7 +31,7 @@ static void show(struct duda_ctx *d, const struct duda_redis_reply *r)
     }
 }
 
-/* Writes an error and its text to the body. */
+/* Writes the error number, if there is an error, and the reply to the response body. */
 static int tell(struct duda_ctx *d, int e, const struct duda_redis_reply *r)
 {
     if (e == -ECANCELED)
@@ -81,7 +81,7 @@ static int block(struct duda_ctx *d)
     return tell(d, duda_redis_blocking(d, redis(d), &reply, ms ? (uint32_t)ms : MK_FOREVER, parts, n), &reply);
 }
 
-/* A write that at least one replica acknowledges. */
+/* Sets a value; at least one replica must acknowledge the write. */
 static int write_safely(struct duda_ctx *d)
 {
     struct duda_redis_reply reply;
@@ -89,7 +89,7 @@ static int write_safely(struct duda_ctx *d)
     return tell(d, duda_redis_write_replicated(d, redis(d), &reply, 1, 500, parts, 3), &reply);
 }
 
-/* The keys of all nodes with one command. */
+/* Writes keys of all nodes with one pipeline, and reads them with another one. */
 static int spread(struct duda_ctx *d)
 {
     enum { N = 100 };
