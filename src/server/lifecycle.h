@@ -62,7 +62,7 @@ struct mk_lifecycle_workers {
 /* ---- Events ---- */
 
 /* Requests a reload (by the administrator, a plugin or a changed file). A request during a reload is kept
- * until that reload is over. */
+ * until that reload is over; if the reload takes long, the request ends it. */
 void mk_lifecycle_request_reload(struct mk_lifecycle *l);
 /* Call it when the trial process has loaded the configuration, or failed. */
 void mk_lifecycle_trial_done(struct mk_lifecycle *l, bool ok);
