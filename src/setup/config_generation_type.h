@@ -82,7 +82,7 @@ struct mk_vhost_config {
     const struct mk_vhosts *hosts; /* virtual hosts of the first address of this host */
     struct mk_plugin_sections sections;
     bool spools;       /* one of its routes spools request bodies */
-    bool has_conflict; /* the host shares a name with another host; already reported */
+    bool has_conflict; /* another host has the same name or is also the default; already reported */
     struct mk_vhost_config *next;
 };
 
@@ -155,7 +155,7 @@ struct mk_config_generation {
     struct mk_sandbox_rule *allowed;
     struct mk_worker_channel *worker_channels; /* indexed by worker */
     unsigned n_worker_channels;                /* 0: no plugin wants messages, or there is no master */
-    const struct mk_tls_module *tls;           /* NULL: no TLS listener */
+    const struct mk_tls_module *tls;           /* NULL: no listener uses TLS, and none can be added */
     const struct mk_http2_module *http2;       /* NULL: no client can use HTTP/2 */
     struct mk_tls_tickets *tickets;            /* session ticket keys of the server; NULL: no tickets */
     struct mk_shared_tls_context *contexts;
