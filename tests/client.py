@@ -238,7 +238,7 @@ class Client:
         return reply
 
     def read(self, method=None):
-        """Reads the next final response, complete."""
+        """Reads the next final response with its whole body."""
         method = method or self.last_method
         interim = []
         while (reply := self.read_head()).status < 200:

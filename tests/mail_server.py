@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mail server for tests, based on aiosmtpd, which stores the received mail."""
+"""A mail server for tests, which stores the received mail; based on aiosmtpd."""
 import asyncio
 import contextlib
 import threading

@@ -71,7 +71,7 @@ def marked(item):
 
 
 class ParameterSets:
-    """Counts the parameter sets of each test."""
+    """Numbers the parameter sets of each test, and assigns a pair of protocols to each set."""
 
     def __init__(self):
         self._sets = {}

@@ -49,7 +49,7 @@ const answers = {
 
 const server = http.createServer((ask, answer) => answers[ask.url.split("?")[0].split("/")[2]](ask, answer));
 server.on("connection", () => connections++);
-server.on("upgrade", (ask, socket, head) => {  // a frame of a short text at a time: it comes back in capitals
+server.on("upgrade", (ask, socket, head) => {  // expects one short text frame at a time; returns its text in capitals
     const sum = crypto.createHash("sha1").update(ask.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                  + "Sec-WebSocket-Accept: " + sum.digest("base64") + "\r\n\r\n");

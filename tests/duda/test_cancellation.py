@@ -523,7 +523,7 @@ def test_deadline_ends_every_kind_of_wait(server, kind):
 def test_handler_that_ignores_cancellation_is_terminated(server, kind):
     counts = Counts(server)
     given_up = server.err.text.count("and was terminated")
-    first = ask(server, kind)  # this handler holds the lock
+    first = ask(server, kind)  # holds the lock if the kind is `lock`
     counts.expect(1, 0, 0, 0)
     stubborn = ask(server, kind, "?stubborn=1")
     counts.expect(2, 0, 0, 0)

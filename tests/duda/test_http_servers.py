@@ -160,7 +160,7 @@ def test_http_timeout_names_what_the_server_delayed(monkey, site, message, why):
 
 
 def test_http_limits_headers(monkey, site):
-    """The headers of a response are limited to 32 KB and 100 lines, and those of a request to 128 KB and 64 lines."""
+    """The headers of a response are limited to 32 KB and 100 fields, and those of a request to 128 KB and 64 fields."""
     def reply(request):
         if request.target.startswith("/lines"):
             return response("fine", fields=[("X-Line", str(i)) for i in range(int(request.target[6:]))])
