@@ -245,7 +245,7 @@ static const struct mk_conf_key server_keys[] = {
     {.name = "Group",
      .type = MK_CONF_TEXT,
      SERVER(group),
-     .help = MK_HELP("Group of the workers; by default the user's own.")},
+     .help = MK_HELP("Group of the workers; by default the user's primary group.")},
     {.name = "PidFile",
      .type = MK_CONF_TEXT,
      SERVER(pid_file),
