@@ -227,8 +227,8 @@ static mk_err fork_spawner(struct mk_spawner *s, char *buf, bool is_confined)
     return e;
 }
 
-/* Allocates the message buffer of the spawner before the fork, so that the caller is told if memory runs
- * out. */
+/* Allocates the message buffer of the spawner before the fork, so that this function can report a lack of
+ * memory. */
 mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined)
 {
     char *buf = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);
