@@ -40,7 +40,8 @@ bool mk_arena_set_first_block(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* Runs the cleanups and frees all memory. The arena is usable again and `failed` is cleared. */
 void mk_arena_fini(struct mk_arena *a);
 
-/* Like mk_arena_fini(), but final: the struct may be in the memory of the arena itself. */
+/* Like mk_arena_fini(), but does not reinitialize the struct, which may be in the memory of the arena
+ * itself. */
 void mk_arena_destroy(struct mk_arena *a);
 
 /* Returns `size` bytes, aligned for any type, not zeroed; NULL: out of memory. */

@@ -12,7 +12,7 @@
 struct mk_hash_key mk_hash_key_random(void);
 
 /* Hashes keys of tables whose keys come from a configuration or a file system: clients look up keys but
- * cannot insert them. Four times faster than mk_hash(), but not proven collision-resistant. */
+ * cannot insert them. Four times faster than mk_hash(), but not designed to resist collision attacks. */
 uint64_t mk_hash_trusted(const struct mk_hash_key *key, mk_str s);
 
 #endif

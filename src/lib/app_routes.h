@@ -28,7 +28,7 @@ struct mk_app_routes {
                                * none */
 };
 
-/* The plugin that the configuration loads. */
+/* The plugin that adds the program's routes and certificates to a configuration. */
 extern const struct mk_plugin mk_app_routes_plugin;
 /* The plugin that lets the program accept or reject each client; loaded only if the program has an accept
  * filter. */

@@ -60,7 +60,7 @@ struct mk_live_listener *mk_live_listeners_find(const struct mk_server *s, const
 bool mk_live_listeners_has_port(const struct mk_server *s, unsigned port);
 
 /* Call this and the next two functions in the thread of the worker. Starts accepting from new listeners, and
- * stops accepting from closing listeners. On error, some listener could not be started. */
+ * stops accepting from closing listeners. Returns an error if a listener could not be started. */
 mk_err mk_live_listeners_sync(struct mk_lib_worker *r) MK_MUST_USE;
 /* Ends the slots of the worker at the end of the loop iteration. Call it when the worker accepts no more
  * connections. */

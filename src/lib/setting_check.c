@@ -90,8 +90,8 @@ mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_bu
     return e;
 }
 
-/* Line numbers of generated text mean nothing to the caller, and section headers may not be the caller's:
- * only the line itself is shown. */
+/* In generated text, line numbers mean nothing to the caller, and the library may have added the header of a
+ * section: only the line itself is shown. */
 static struct mk_conf_problem without_line_number(const struct mk_conf_problem *p)
 {
     struct mk_conf_problem shown = *p;

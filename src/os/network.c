@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses and compares networks, and parses client addresses with an optional port. */
+/* Parses networks and client addresses, and tests whether a network contains an address. */
 #include <arpa/inet.h>
 
 #include "base/num.h"

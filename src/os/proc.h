@@ -11,7 +11,7 @@
 /* Returns the number of CPUs available to this process, at least 1. */
 unsigned mk_proc_cpus(void);
 
-/* Keeps other processes of the same user from reading our memory. Does nothing under a sanitizer that
+/* Keeps other processes of the same user from reading our memory. Does nothing under AddressSanitizer, which
  * needs such access. */
 void mk_proc_protect_memory(void);
 

@@ -15,7 +15,7 @@
 
 #include "os/fd.h"
 
-/* Rights of later ABIs, which the build machine's headers may lack. */
+/* Rights and scopes of Landlock ABIs after the first, which the build machine's headers may lack. */
 enum {
     ACCESS_REFER = 1 << 13,         /* ABI 2 */
     ACCESS_TRUNCATE = 1 << 14,      /* ABI 3 */

@@ -13,7 +13,7 @@ struct mk_sock_options {
     bool quiet;      /* bind only: call mk_sock_start_listening() later */
 };
 
-/* Creates a non-blocking listener. Replaces a stale unix socket file that has no listener. */
+/* Creates a non-blocking listener. Replaces a unix socket file that no longer has a listener. */
 mk_err mk_sock_listen(const struct mk_sockaddr *a, const struct mk_sock_options *o, int *fd) MK_MUST_USE;
 /* Starts accepting connections; harmless when already started. */
 mk_err mk_sock_start_listening(int fd, int backlog) MK_MUST_USE;

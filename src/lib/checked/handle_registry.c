@@ -44,7 +44,8 @@ bool mk_handle_register(const void *p)
     return true;
 }
 
-/* Address of the pointer to its entry, which is NULL if not found. */
+/* Returns the address of the pointer to the entry of the handle; that pointer is NULL if there is no
+ * entry. */
 static struct entry **find_handle(const void *p)
 {
     struct entry **at = &first;

@@ -21,7 +21,7 @@ struct mk_http2_client_response {
     struct mk_buf *head, *content; /* received headers and body */
 };
 
-/* One connection, with one request at a time. */
+/* Functions of a client, which has one connection, with one request at a time. */
 struct mk_http2_client_ops {
     struct mk_http2_client *(*create)(void);
     void (*free)(struct mk_http2_client *c);

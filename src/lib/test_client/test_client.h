@@ -13,7 +13,7 @@ struct mk_http2_client;
 struct mk_http2_client_ops;
 
 struct mk_test_client {
-    struct mk_end_hook end_hook; /* in the worker's list */
+    struct mk_end_hook end_hook; /* in the worker's list of end hooks */
     struct mk_server *server;    /* NULL: its worker has ended */
     struct mk_conn *conn;        /* NULL: closed */
     struct mk_loop_task task;    /* notifies the connection of sent data */

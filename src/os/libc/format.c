@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces the formatted output of the C library in small static programs (MK_SMALL_LIBC): musl's takes 10
- * KB, half of it for floating-point numbers. Supports the conversions d, i, u, o, x, X, c, s, p and %, with
- * the flags - and 0, width, precision and length; no code in such a program uses others. */
+/* Replaces the formatted output of the C library in small static programs (MK_SMALL_LIBC): the code in musl
+ * takes 10 KB, half of it for floating-point numbers. Supports the conversions d, i, u, o, x, X, c, s, p and
+ * %, with the flags - and 0, width, precision and length; no code in such a program uses others. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces the functions of the C library for users and groups in small static programs (MK_SMALL_LIBC):
  * reads /etc/passwd and /etc/group, without nscd and without streams. Each result is valid until the next
- * call; members of a group are not listed. */
+ * call; gr_mem of a group is always empty. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -70,7 +70,7 @@ static int next_line(struct lines *l, char **fields, int n_fields)
     return 0;
 }
 
-/* False: not a number. */
+/* Parses a decimal user or group ID. False: the text is not a number, or the number is too large. */
 static int parse_id(const char *text, unsigned *id)
 {
     unsigned long long n = 0;
