@@ -4,7 +4,7 @@
 #include "os/fd.h"
 #include "setup/tls_ticket_keys.h"
 
-/* The descriptor keeps its number, so all threads write to the new file afterwards. */
+/* The new file gets the descriptor number of the old one, so all threads write to the new file afterwards. */
 static mk_err rotate_log(const struct mk_logfile *log)
 {
     int fd = mk_logfile_rotate(log);

@@ -7,8 +7,8 @@
 
 enum { RUNNING_TEXT_MAX = 400 };
 
-/* Error of the last call of this thread that failed while the server was running, or that came at the wrong time
- * or from the wrong thread. Thread-local, because several threads may make such calls at once. */
+/* The error of the last call of this thread that failed while the server was running, or that came at the
+ * wrong time or from the wrong thread. Thread-local, because several threads may make such calls at once. */
 static _Thread_local struct {
     const struct mk_server *server; /* NULL: none */
     const char *text;               /* may be `formatted` */

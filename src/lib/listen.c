@@ -128,8 +128,8 @@ static mk_err check_address(struct mk_server *s, const struct mk_sockaddr *addr)
                    : 0;
 }
 
-/* With SO_REUSEPORT, bind() succeeds even if another server of the same user has the port: probe first. The probe
- * would also fail on our own sockets. */
+/* With SO_REUSEPORT, bind() succeeds even if another server of the same user has the port: probe first. This
+ * probe would also fail on our own sockets. */
 static mk_err test_bind(struct mk_server *s, const struct mk_sockaddr *addr)
 {
     pthread_mutex_lock(&s->lock);
@@ -281,8 +281,8 @@ static uint64_t socket_cookie(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) < 0 ? 0 : cookie;
 }
 
-/* Returns the listener to which the program's socket `fd` belongs, because it has other sockets of the
- * program with the same address. NULL: there is none, or the listener already has this socket. */
+/* Returns the listener that already has other sockets of the program with this address, so that the socket
+ * `fd` is added to it. NULL: there is none, or the listener is full or already has the socket. */
 static struct mk_listener *find_adopted(struct mk_server *s, int fd, const struct mk_sockaddr *addr)
 {
     struct mk_listener *one = NULL;

@@ -23,8 +23,8 @@ struct mk_access_clock {
 
 enum { MK_ACCESS_LINE = 4096 };
 
-/* Appends the line and its newline. A line that is too long is truncated inside its strings, so it always
- * parses. */
+/* Appends the line and its newline. A line that is too long is truncated inside its strings, so that log
+ * parsers can read it. */
 void mk_accesslog_write(struct mk_buf *out, enum mk_access_format format,
                         const struct mk_access_record *record, struct mk_access_clock *clock);
 

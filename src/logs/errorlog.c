@@ -44,7 +44,7 @@ static bool write_message(struct mk_errorlog *e, enum mk_log_level level, mk_str
     return mk_fd_write_all(STDERR_FILENO, line.p, line.len) == 0;
 }
 
-/* Reports how many lines the log has lost, as soon as it is writable again. */
+/* Reports how many lines the log has lost. If the log is still not writable, they remain counted as lost. */
 static void report_lost_lines(struct mk_errorlog *e)
 {
     char buf[160];

@@ -39,7 +39,7 @@ void mk_logfile_close(struct mk_logfile *f);
 /* If the log is a standard stream, and the stream is not a file, redirects the log to `null`, for a
  * daemon. */
 void mk_logfile_redirect_to_null(const struct mk_logfile *f, int null);
-/* Is it "stdout" or one of the other special words, which are not paths? */
+/* Is `where` "stdout" or another special word, and not a path? */
 bool mk_logfile_is_special_name(mk_str where);
 bool mk_logfile_is_full(const struct mk_logfile *f);
 /* Renames FILE to FILE.1, FILE.1 to FILE.2, and so on, or removes FILE if `keep` is 0. -ENOENT: the open log
