@@ -139,8 +139,8 @@ def lasting(lasting_starters, tmp_path_factory, protocol, request):
 
 @pytest.fixture(scope="module")
 def prepared():
-    """Stores the functions that fixtures pass to `lasting`, which identifies a server by its function. The functions and the servers
-    live as long as the module's fixtures: if the tests of a module are not consecutive, the servers start again."""
+    """Stores the functions that fixtures pass to `lasting`, which identifies a server by its function. Functions and servers live
+    as long as the module's fixtures: if the tests of a module are not consecutive, the servers start again."""
     return {}
 
 

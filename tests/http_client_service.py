@@ -184,8 +184,8 @@ static int json(struct duda_ctx *d)
 }
 
 DUDA_SERVICE(asks,
-    DUDA_ANY("/ask", ask, "Asks.", .stack = 256 << 10), DUDA_GET("/send", send_pieces, "Sends."), DUDA_PUT("/relay", relay, "Hands on."),
-    DUDA_GET("/both", both, "Both ways."), DUDA_GET("/misuse", misuse, "What is wrong."), DUDA_GET("/json", json, "JSON."));
+    DUDA_ANY("/ask", ask, "Asks.", .stack = 256 << 10), DUDA_GET("/send", send_pieces, "Sends."), DUDA_PUT("/relay", relay, "Forwards the body."),
+    DUDA_GET("/both", both, "Both ways."), DUDA_GET("/misuse", misuse, "Wrong calls."), DUDA_GET("/json", json, "JSON."));
 """
 
 

@@ -49,7 +49,7 @@ static int streams(struct duda_ctx *d)
     return e ? e : duda_sleep(d, LONG_MS);
 }
 
-/* The client does not read, so the handler waits until the output has drained. */
+/* The client does not read, so the handler waits for the output buffer to drain. */
 static int fills(struct duda_ctx *d)
 {
     static char much[60000];

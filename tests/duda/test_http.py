@@ -74,7 +74,7 @@ static int who(struct duda_ctx *d)
     return duda_printf(d, "worker %u of another service", mk_worker_index(duda_worker(d)));
 }
 
-DUDA_SERVICE(asks, DUDA_GET("/who", who, "Says where it runs."), DUDA_ANY("/ask", ask, "Asks."), DUDA_GET("/stream", stream, "Hands on."));
+DUDA_SERVICE(asks, DUDA_GET("/who", who, "Says where it runs."), DUDA_ANY("/ask", ask, "Asks."), DUDA_GET("/stream", stream, "Forwards the response."));
 """
 
 

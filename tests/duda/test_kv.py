@@ -116,7 +116,7 @@ DUDA_SERVICE(store,
     DUDA_PUT("/e/:key", put, "Writes."),
     DUDA_DELETE("/e/:key", drop, "Removes."),
     DUDA_POST("/count/:key", count, "Counts."),
-    DUDA_POST("/swap/:key", swap, "Counts by compare and swap."),
+    DUDA_POST("/swap/:key", swap, "Counts by compare-and-swap."),
     DUDA_POST("/transfer", transfer, "All or nothing."),
     DUDA_GET("/list/:prefix", list, "Lists."),
     DUDA_GET("/other", other, "Two stores."));
@@ -297,8 +297,8 @@ def test_kv_section_rejects_invalid_keys(run, tmp_path, section, message):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can change the owner of a folder")
 def test_failed_start_leaves_no_folder_of_the_master(monkey, site):
-    """A failed start removes the folder that it created: later starts do not change the owner of an existing folder, so the
-    workers could not write to a folder that root owns."""
+    """A failed start removes the folder that it created. Otherwise root would still own the folder, and the workers of later
+    starts could not write to it: a start does not change the owner of an existing folder."""
     server = monkey(plugins=["duda-kv"], top="[KV]\n    Folder data\n", server="User nobody", expect_start=False,
                     wrapper=["setpriv", "--bounding-set", "-chown"])
     server.exit_code = NOT_STARTED

@@ -131,8 +131,8 @@ static int many(struct duda_ctx *d)
 
 DUDA_SERVICE(caches,
     DUDA_GET("/get", get, "Reads."), DUDA_GET("/put", put, "Writes."), DUDA_GET("/add", add, "Adds."),
-    DUDA_GET("/big", big, "Writes much."), DUDA_GET("/drop", drop, "Removes."), DUDA_GET("/touch", touch, "Keeps."),
-    DUDA_GET("/count", count, "Counts."), DUDA_GET("/swap", swap, "Counts, too."), DUDA_GET("/many", many, "Several."));
+    DUDA_GET("/big", big, "Writes a large value."), DUDA_GET("/drop", drop, "Removes."), DUDA_GET("/touch", touch, "Extends the lifetime."),
+    DUDA_GET("/count", count, "Counts."), DUDA_GET("/swap", swap, "Counts by compare-and-swap."), DUDA_GET("/many", many, "Several."));
 """
 
 

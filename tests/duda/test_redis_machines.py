@@ -90,7 +90,7 @@ static int get_sql(struct duda_ctx *d)
 }
 
 DUDA_SERVICE(asks,
-    DUDA_GET("/socket", talk, "The chat."), DUDA_GET("/health", health, "The node itself is well."),
+    DUDA_GET("/socket", talk, "The chat."), DUDA_GET("/health", health, "The health check."),
     DUDA_PUT("/redis/:key", put_redis, "Writes."), DUDA_GET("/redis/:key", get_redis, "Reads."),
     DUDA_PUT("/sql/:key", put_sql, "Writes."), DUDA_GET("/sql/:key", get_sql, "Reads."),"""
 

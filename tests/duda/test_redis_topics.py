@@ -38,7 +38,7 @@ static int hear(struct duda_ctx *d)
     return e;
 }
 
-DUDA_SERVICE(topics, DUDA_GET("/socket", talk, "Says and hears."), DUDA_GET("/events", hear, "Hears."));
+DUDA_SERVICE(topics, DUDA_GET("/socket", talk, "Publishes and receives."), DUDA_GET("/events", hear, "Receives."));
 """
 
 

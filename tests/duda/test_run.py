@@ -450,7 +450,7 @@ static int crash(struct duda_ctx *d)
 }
 
 DUDA_SERVICE(tried, DUDA_START(begin),
-    DUDA_GET("/say", say, "Prints."), DUDA_GET("/many", many, "Prints much."), DUDA_GET("/who", who, "Knows its client."),
+    DUDA_GET("/say", say, "Prints."), DUDA_GET("/many", many, "Prints many lines."), DUDA_GET("/who", who, "Shows its client."),
     DUDA_POST("/take", take, "Takes content."), DUDA_GET("/give", give, "Fails."), DUDA_GET("/crash", crash, "Crashes."),
     DUDA_GET("/items/:id<int>", give, "Has a parameter."));
 """

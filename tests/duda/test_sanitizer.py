@@ -84,8 +84,8 @@ static int freed(struct duda_ctx *d)
 }
 
 DUDA_SERVICE(kept, DUDA_GET("/keep", keep, "Keeps a pointer."), DUDA_GET("/keep/:name", keep_param, "Keeps a parameter."),
-    DUDA_GET("/copy", keep_copy, "Keeps a copy."), DUDA_GET("/use", use, "Uses it."), DUDA_GET("/release", release, "Uses what it gave back."),
-    DUDA_GET("/beyond", beyond, "Writes too far."), DUDA_GET("/freed", freed, "Uses what it freed."));
+    DUDA_GET("/copy", keep_copy, "Keeps a copy."), DUDA_GET("/use", use, "Uses the pointer."), DUDA_GET("/release", release, "Uses released memory."),
+    DUDA_GET("/beyond", beyond, "Writes beyond the end."), DUDA_GET("/freed", freed, "Uses freed memory."));
 """
 
 

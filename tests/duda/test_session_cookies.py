@@ -130,15 +130,15 @@ DUDA_SERVICE(visitors,
     DUDA_GET("/get", get, "Shows a cookie."),
     DUDA_GET("/forget", forget, "Deletes a cookie."),
     DUDA_GET("/field", field, "Sets a field."),
-    DUDA_GET("/refuse", refuse, "Returns what setting a cookie answers."),
+    DUDA_GET("/refuse", refuse, "Returns the error of a cookie."),
     DUDA_GET("/show", show, "Shows the session."),
-    DUDA_GET("/change", change, "Changes it."),
+    DUDA_GET("/change", change, "Changes the session."),
     DUDA_GET("/large", large, "Is too large."),
-    DUDA_GET("/renew", renew, "Renews it."),
-    DUDA_GET("/end", end, "Ends it."),
-    DUDA_POST("/late", late, "Waits, then changes it."),
+    DUDA_GET("/renew", renew, "Changes the session ID."),
+    DUDA_GET("/end", end, "Ends the session."),
+    DUDA_POST("/late", late, "Waits, then changes the session."),
     DUDA_GET("/token", token, "Two tokens."),
-    DUDA_ANY("/guarded", guarded, "Needs one."));
+    DUDA_ANY("/guarded", guarded, "Requires a token."));
 """
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 

@@ -108,9 +108,9 @@ static int locks(struct duda_ctx *d)
 
 DUDA_SERVICE(shares,
     DUDA_GET("/get/:key", get, "Reads."), DUDA_GET("/put/:key", put, "Writes."), DUDA_GET("/add/:key", add, "Adds."),
-    DUDA_GET("/replace/:key", replace, "Writes over."),
-    DUDA_GET("/drop/:key", drop, "Removes."), DUDA_GET("/limit/:key", limit, "Five times."),
-    DUDA_GET("/count/:key", count, "Counts."), DUDA_GET("/guarded", guarded, "One at a time."), DUDA_POST("/hold", hold, "For a while."),
+    DUDA_GET("/replace/:key", replace, "Replaces."),
+    DUDA_GET("/drop/:key", drop, "Removes."), DUDA_GET("/limit/:key", limit, "Allows five calls."),
+    DUDA_GET("/count/:key", count, "Counts."), DUDA_GET("/guarded", guarded, "One at a time."), DUDA_POST("/hold", hold, "Holds a lock."),
     DUDA_GET("/locks", locks, "Two locks."));
 """
 
