@@ -173,6 +173,7 @@ static void free_other_config(struct master *m)
     m->other = NULL;
     mk_listeners_close_new(&m->listeners);
     reopen_sockets(m);
+    mk_listeners_close_unwanted(&m->listeners, true);
 }
 
 static void end_failed_reload(struct master *m)
@@ -187,7 +188,6 @@ static void abandon_reload(struct master *m, mk_str error)
     mk_workers_stop(&m->workers, m->other, SIGKILL, false);
     mk_errorlog_switch(&m->log, effective_log_level(m, m->generation), m->generation->error_log);
     free_other_config(m);
-    mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_return_to_config(&m->workers, m->generation);
     mk_scoreboard_reload_failed(m->workers.scoreboard.reload_stats, error);
     end_failed_reload(m);

@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
-from monkey import PROGRAM, ROOT
+from monkey import PROGRAM, ROOT, SECONDS
 from proc import descriptors, is_gone, name, wait_until
+from sockets import free_port
 
 BUILT = ROOT / "build" / "dev" / "tests" / "plugins"
 
@@ -126,6 +127,20 @@ def test_plugin_that_cannot_start_on_reload_keeps_old_configuration(monkey, site
     server.tell(signal.SIGHUP)
     server.err.wait_for("keeping the old one")
     assert server.get("/a").text == "old"
+
+
+@pytest.mark.parametrize("what", ["load", "host", "master", "later", "worker"])
+@pytest.mark.over("h1", why="an address is added, whatever is spoken there")
+def test_rejected_reload_closes_its_new_address(monkey, site, what):
+    port = free_port()
+    server = monkey(plugins=load("fails_in_phase"), top="[FAIL]\n    What nothing\n")
+    server.allow(r"worker \d+ exited unexpectedly")
+    text = server.config.read_text().replace("What nothing", f"What {what}")
+    server.config.write_text(text.replace("    Workers", f"    Listen 127.0.0.1:{port}\n    Workers"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("keeping the old one")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), SECONDS)
 
 
 @pytest.mark.parametrize("what, how", [("crash", "crashes with signal 11"), ("exit", "exits the program")])
