@@ -39,7 +39,7 @@ Description-Content-Type: text/markdown
 
 
 def _include_folder():
-    """Returns the folder of the public headers: of this source archive, of the tree, or of an installed libmonkey."""
+    """Returns the folder of the public headers: in this source archive, in the source tree, or of an installed libmonkey."""
     for folder in (HERE / "include", HERE.parents[1] / "include"):
         if (folder / "monkey" / "server.h").exists():
             return folder
@@ -85,7 +85,7 @@ def _has_extension():
 
 
 def _bundle():
-    """Maps names in the package to the files of a bundled library."""
+    """Maps names in the package to the files of LIBMONKEY_BUNDLE."""
     folder = os.environ.get("LIBMONKEY_BUNDLE")
     return {path.relative_to(folder).as_posix(): path for path in sorted(Path(folder).rglob("*")) if path.is_file()} if folder else {}
 
@@ -126,7 +126,7 @@ def _files():
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    """Builds the wheel in that folder and returns its name."""
+    """Builds the wheel in `wheel_directory` and returns the name of the wheel."""
     name = f"{NAME}-{VERSION}-{_tag()}.whl"
     with zipfile.ZipFile(Path(wheel_directory) / name, "w", zipfile.ZIP_DEFLATED) as wheel:
         for path, data in _files().items():

@@ -151,13 +151,13 @@ library, such as LIBMONKEY=/usr/local/lib/libmonkey.so.1."""
 
 
 def find_library() -> str:
-    """Returns the file to load: LIBMONKEY, the library in this package, or that of the system."""
+    """Returns the library to load: $LIBMONKEY, the file in this package, or the installed library."""
     bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libmonkey.so.1")
     return os.environ.get("LIBMONKEY") or (bundled if os.path.exists(bundled) else "libmonkey.so.1")
 
 
 def load() -> Any:
-    """Loads the library and declares its functions. Raises ImportError if there is none, or only one of another version."""
+    """Loads the library and declares its functions. Raises ImportError if it is missing or has another major version."""
     file = find_library()
     try:
         library = ctypes.CDLL(file)

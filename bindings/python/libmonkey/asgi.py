@@ -3,7 +3,7 @@
 
 Everything runs in the thread of the event loop: when the server's descriptor is readable, the loop calls mk_server_step(), which
 calls the handler of each request. The extension _asgi, written in C (see ../src/exchange.h), handles HTTP requests, and calls the
-application within the handler. This module has the rest: Lifespan and WebSocket.
+application within the handler. This module handles the rest: Lifespan and WebSocket.
 """
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-MESSAGES_MAX = 1024 * 1024  # a WebSocket is paused while this many bytes of messages are queued
-ABNORMAL = 1006  # the close code of a WebSocket without closing handshake
+MESSAGES_MAX = 1024 * 1024  # reading from a WebSocket pauses when the messages that wait for receive() total this many bytes
+ABNORMAL = 1006  # close code of a WebSocket that ended without a closing handshake
 
 _asgi.bind(lib._handle)
 
@@ -81,7 +81,7 @@ class WebSocket(_asgi.Socket):
             self._pause(True)
 
     def finish(self, code: int, reason: str) -> None:
-        """Called when the WebSocket was closed, or the client is gone."""
+        """Called when the WebSocket is closed or the client has disconnected."""
         if not self.has_ended:
             self.has_ended = True
             self.receive_later({"type": "websocket.disconnect", "code": code, "reason": reason})
@@ -220,7 +220,7 @@ class Host(_asgi.Host):
         server.set("PLUGINS", "Load", "websocket")
         server._check(lib.mk_server_set_default_type(server._use(), None))  # the application sets Content-Type itself
         server._handlers.append(self)  # keeps it alive, because the library calls it
-        # If the program has a task factory, the factory must create the tasks, so they cannot start within the handler.
+        # If the event loop has a task factory, the factory must create the tasks, so they cannot start within the handler.
         server._check(self._serve(server._use(), self.app, loop, self.root_path, lifespan.state, print_error, self.open_websocket,
                                  self.tasks, loop.get_task_factory() is None))
         serving = asyncio.ensure_future(server.serve(self._step))

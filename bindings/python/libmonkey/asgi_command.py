@@ -80,7 +80,7 @@ def print_log(level: str, text: str) -> None:
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Uses uvloop, which is faster, if it is installed."""
+    """Returns an event loop of uvloop, which is faster, if uvloop is installed."""
     try:
         return cast("asyncio.AbstractEventLoop", importlib.import_module("uvloop").new_event_loop())
     except ImportError:

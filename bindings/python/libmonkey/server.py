@@ -77,7 +77,7 @@ class Exchange:
 
 
 class Route:
-    """A handler, and how it is called."""
+    """A handler and its options."""
 
     def __init__(self, function: Callable[..., Any], content: bool, events: bool) -> None:
         self.function, self.content, self.events = function, content, events
@@ -169,17 +169,18 @@ class Server:
     def route(self, what: str, content: bool = False, events: bool = False) -> Callable[[Function], Function]:
         """Decorates a handler: `@server.route("GET /users/:id<int>")`.
 
-        The handler is called with a request and a response, which are valid until the request ends. Its return value is the body:
+        The handler is called with a request and a response, which are valid until the request ends. The return value determines the
+        response:
 
         - str or bytes; a dict or a list is sent as JSON
         - an iterator or a generator of str or bytes, which produces the next piece when the client can receive it
         - an int: a status, sent with its error page if it is 400 or above; None: an empty body
         - a tuple (content, status) or (content, status, headers), where headers is a dict
-        - what `request.defer()` returned: the response follows later, from any thread
+        - the result of `request.defer()`: the response follows later, from any thread
 
         Anything else raises TypeError, and the client gets a 500. With `content=True`, the handler is called when the whole
         request body has arrived. With `serve()`, the handler may be a coroutine or an asynchronous generator. With `events=True`,
-        its iterator or generator yields server-sent events: each is an Event, or its data.
+        its iterator or generator yields server-sent events: each item is an Event, or the data of one.
         """
         def decorate(function: Function) -> Function:
             callback = Handler(self._handler_callback(Route(function, content, events)))
@@ -193,8 +194,8 @@ class Server:
         """Decorates a handler of WebSockets: `@server.websocket("/chat")`.
 
         The handler is called with each WebSocket that a client opens. With `serve()`, it may be a coroutine; the WebSocket is closed
-        when that returns. `subprotocols` are separated by commas, `origins` by spaces (see <monkey/websocket.h>). Without `origins`, the
-        pages of all origins may connect. A message of more than `message_max` bytes (default: 1 MB) closes the WebSocket.
+        when the coroutine returns. `subprotocols` are separated by commas, `origins` by spaces (see <monkey/websocket.h>). Without
+        `origins`, the pages of all origins may connect. A message of more than `message_max` bytes (default: 1 MB) closes the WebSocket.
         """
         if not self._websockets:
             self.set("PLUGINS", "Load", "websocket")
@@ -389,7 +390,7 @@ class Server:
             self._check(lib.mk_server_start(self._use(), threads))
 
     async def serve(self, step: Callable[[], int] | None = None) -> None:
-        """Serves in the asyncio event loop until stop() is called or the task is cancelled. `step` is for libmonkey.asgi."""
+        """Serves in the asyncio event loop until stop() is called or the task is cancelled. Only libmonkey.asgi passes `step`."""
         self._loop, self._loop_thread = asyncio.get_running_loop(), threading.get_ident()
         running.add(self)
         fd = self._check(lib.mk_server_fd(self._use()))

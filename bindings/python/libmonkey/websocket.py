@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .server import Server
 
 TEXT, BINARY = 1, 2
-QUEUED_MAX = 1024 * 1024  # a WebSocket is paused while messages of this many bytes wait for receive()
+QUEUED_MAX = 1024 * 1024  # reading from a WebSocket pauses when the messages that wait for receive() total this many bytes
 INTERNAL_ERROR = 1011
 
 Data = Union[str, bytes]
@@ -99,7 +99,7 @@ class WebSocket(Handle):
             yield data
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Sends what is queued, and closes the WebSocket. Has no effect if it is closed already."""
+        """Sends the queued messages, then closes the WebSocket. Does nothing if the WebSocket is already closed."""
         if self._pointer is None:
             return
         text, _data = as_str(reason)
@@ -155,7 +155,7 @@ class WebSockets:
                                 origins=origins and as_c(origins), message_max=message_max, flags=1)
 
     def open(self, function: Callable[[WebSocket], Any], options: WebSocketOptions, request: int, response: int) -> int:
-        """Handles a request."""
+        """Opens the WebSocket that a client requests, and calls the handler. Returns the verdict."""
         self._last += 1
         key, pointer = self._last, c_void_p()
         if lib.mk_websocket_open(request, response, byref(options), key, byref(pointer)) < 0:
@@ -189,7 +189,7 @@ class WebSockets:
             socket.close()
 
     def _run(self, socket: WebSocket, call: Callable[[], object]) -> None:
-        """Exceptions must not propagate into C: they close the WebSocket."""
+        """Calls `call`. An exception closes the WebSocket, because it must not propagate into C."""
         try:
             with self._server._active_calls:
                 call()

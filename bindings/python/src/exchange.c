@@ -45,7 +45,7 @@ void exchange_wake(PyObject *future)
     PyObject *result =
         is_done(future) == 0 ? PyObject_CallMethodObjArgs(future, name.set_result, Py_None, NULL) : NULL;
     Py_XDECREF(result);
-    PyErr_Clear(); /* the loop is closed, and its coroutines will not run again */
+    PyErr_Clear(); /* if the loop is closed, its coroutines will not run again */
 }
 
 int exchange_drop_done(PyObject *futures)
@@ -75,7 +75,8 @@ static void wake_writer(struct exchange *x)
     Py_XDECREF(writer);
 }
 
-/* Detaches the request, whose pointers become invalid: the request no longer needs the application. */
+/* Forgets the request and the response, which the library may free from now on, and wakes the coroutines that
+ * wait for them. */
 static void detach(struct exchange *x)
 {
     x->request = NULL;
@@ -177,7 +178,7 @@ static int64_t parse_length(const char *text, size_t n)
     return length;
 }
 
-/* A new reference to the bytes of an element of a pair; NULL with an exception. */
+/* Returns a new reference to pair[i] as bytes, or NULL with an exception set. */
 static PyObject *bytes_at(PyObject *pair, Py_ssize_t i)
 {
     PyObject *item = PyTuple_Check(pair) && i < PyTuple_Size(pair) ? Py_NewRef(PyTuple_GetItem(pair, i))
@@ -192,7 +193,8 @@ static PyObject *bytes_at(PyObject *pair, Py_ssize_t i)
     return bytes;
 }
 
-/* Returns `length`, or the value of this header if it is a Content-Length; -2 with an exception. */
+/* Adds a header, unless it is a framing header. Returns the value of a Content-Length, `length` for any other
+ * header, or -2 with an exception set. */
 static int64_t add_header(struct mk_response *response, PyObject *n, PyObject *v, int64_t length)
 {
     mk_str field = mk_str_of(PyBytes_AsString(n), (size_t)PyBytes_Size(n));
@@ -219,7 +221,7 @@ int64_t exchange_add_headers(struct mk_response *response, PyObject *headers)
     return length;
 }
 
-/* All pieces as one object; a new reference. */
+/* Returns a new reference to a bytes object with all pieces, or NULL with an exception set. */
 static PyObject *join_pieces(struct pieces *p)
 {
     if (p->n - p->head == 1)
@@ -258,7 +260,7 @@ static void on_end(void *data)
     PyGILState_Release(gil);
 }
 
-/* Keeps the exchange alive after this call of the handler. */
+/* Keeps the exchange alive until the request ends. */
 static int keep(struct exchange *x)
 {
     if (x->is_kept)
@@ -296,12 +298,12 @@ static int hand_over(struct exchange *x)
     }
     if (keep(x) < 0)
         return -1;
-    Py_INCREF((PyObject *)x); /* for the source */
+    Py_INCREF((PyObject *)x); /* owned by the body source */
     lib.mk_response_set_body_source(x->response, &source_ops, x, length < 0 ? MK_LENGTH_UNKNOWN : length);
     return 0;
 }
 
-/* Prints the current exception, rejects the request, and cancels the application. */
+/* Prints the current exception, responds with 500, and cancels the Task. */
 static enum mk_verdict give_up(struct exchange *x)
 {
     host_print_error(x->host);
@@ -314,8 +316,8 @@ static enum mk_verdict give_up(struct exchange *x)
     return MK_ERROR;
 }
 
-/* The response status if the application failed before it responded: 413 or 400 if the request body was
- * invalid. */
+/* Returns the response status if the application failed before it responded: 413 if the request body was too
+ * large, 400 if it was malformed, otherwise 500. */
 static unsigned failure_status(const struct exchange *x)
 {
     return x->read_error == EMSGSIZE ? 413 : x->read_error == EBADMSG ? 400 : 500;
@@ -370,8 +372,8 @@ static int call_app(struct exchange *x)
     return x->app ? 0 : -1;
 }
 
-/* The application has returned, or has raised the current exception. Returns -1 if the Task must raise the
- * exception as well. */
+/* Called after the application has returned or raised the current exception. Returns -1 if the Task must
+ * raise the exception as well, otherwise 0 without an exception set. */
 static int finish(struct exchange *x)
 {
     x->has_returned = true;
@@ -454,8 +456,8 @@ static PyObject *method_send(PyObject *self, PyObject *value)
     return send_result(status, result);
 }
 
-/* A Task cancels the future that its coroutine waits for, but does not know `yielded` yet. Returns `yielded`
- * if that future was cancelled. */
+/* Cancels `yielded` in place of the Task, which does not know that future yet. Returns the reference to it if
+ * it was cancelled, otherwise NULL without an exception set. */
 static PyObject *cancel_yielded(struct exchange *x)
 {
     PyObject *yielded = x->yielded;
@@ -533,7 +535,7 @@ static PyObject *method_close(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* Returns attributes that debuggers and libraries read, such as cr_frame, from the application's
+/* Forwards unknown attributes, such as cr_frame, which debuggers and libraries read, to the application's
  * coroutine. */
 static PyObject *getattro(PyObject *self, PyObject *attribute)
 {

@@ -40,7 +40,7 @@ void host_stop(struct host *h)
         PyErr_Fetch(&h->stop_type, &h->stop_value, &h->stop_traceback);
 }
 
-/* ---- Called by the library. The thread holds the GIL, unless mk_server_free() calls. ---- */
+/* ---- Called by the library. The thread already holds the GIL, except in mk_server_free(). ---- */
 
 static bool is_websocket(const struct mk_request *request)
 {

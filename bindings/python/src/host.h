@@ -7,10 +7,10 @@
 #include "python.h"
 
 struct host {
-    PyObject_HEAD struct mk_server *server; /* NULL: the host does not serve, or has stopped */
+    PyObject_HEAD struct mk_server *server; /* NULL: the host is not serving yet, or has stopped */
     unsigned long thread;                   /* the thread of the event loop */
     PyObject *app, *loop, *root_path, *state;
-    PyObject *http_scope, *websocket_scope;            /* templates */
+    PyObject *http_scope, *websocket_scope;            /* templates for scope_new() */
     PyObject *create_future, *create_task;             /* methods of the loop */
     PyObject *print_error;                             /* print_error(exception) */
     PyObject *open_websocket;                          /* open_websocket(scope), returns a Socket */
@@ -26,10 +26,10 @@ int host_init(PyObject *module);
 /* Is this the thread of the event loop? Raises RuntimeError otherwise. */
 bool host_check_thread(const struct host *h);
 
-/* Prints the current exception, which is cleared. */
+/* Prints and clears the current exception. */
 void host_print_error(struct host *h);
 
-/* Lets step() raise the current exception, which is cleared. */
+/* Clears the current exception and saves it, so that step() raises it. */
 void host_stop(struct host *h);
 
 #endif

@@ -29,8 +29,8 @@ extern struct library {
 } lib;
 #undef DECLARE
 
-/* Looks the functions up. `handle` comes from dlopen(). Returns NULL, or the name of the first missing
- * one. */
+/* Looks up the functions in `handle`, a result of dlopen(). Returns NULL, or the name of the first missing
+ * function. */
 const char *library_bind(void *handle);
 
 #endif

@@ -30,11 +30,11 @@ static PyObject *make_request_message(struct exchange *x, PyObject *body, bool h
     return m;
 }
 
-/* Reads a part of the request body into x->input: its end is empty. The handler or a body source is being
- * called. */
+/* Reads a part of the request body into x->input; empty bytes mark the end of the body. Call it only while
+ * the library calls the handler or the body source. */
 static int read_input(struct exchange *x)
 {
-    static char buffer[READ_MAX]; /* under the GIL */
+    static char buffer[READ_MAX]; /* protected by the GIL */
     ssize_t n = lib.mk_request_read(x->request, buffer, sizeof buffer);
     if (n == -EAGAIN)
         return 0;
@@ -70,7 +70,8 @@ static int raise_read_error(const struct exchange *x)
     return -1;
 }
 
-/* Returns 1 with a message in *out, 0 if there is none yet, or -1 with an exception. */
+/* Returns 1 with a new reference to a message in *out, 0 if there is no message yet, or -1 with an exception
+ * set. */
 static int try_receive(struct exchange *x, PyObject **out)
 {
     if (x->is_complete || (!x->request && !x->input)) {
@@ -93,7 +94,7 @@ static int try_receive(struct exchange *x, PyObject **out)
     return x->read_error ? raise_read_error(x) : 0;
 }
 
-/* A future that is done when try_receive() may have another result. */
+/* Returns a new reference to a future that is done when try_receive() should be called again. */
 static PyObject *wait_for_input(struct exchange *x)
 {
     if (!x->receivers && !(x->receivers = PyList_New(0)))
@@ -102,13 +103,14 @@ static PyObject *wait_for_input(struct exchange *x)
     if (future && (exchange_drop_done(x->receivers) || PyList_Append(x->receivers, future)))
         Py_CLEAR(future);
     if (future && !x->is_read && !x->is_handling)
-        lib.mk_request_resume(x->request); /* the body can be read only while the handler is called */
+        lib.mk_request_resume(x->request); /* the body can be read only during a call of the handler */
     return future;
 }
 
 /* ---- send() ---- */
 
-/* A new reference to the bytes of message["body"]; NULL without an exception if the body is empty. */
+/* Returns a new reference to the bytes of message["body"]. Returns NULL if the body is missing or empty, and
+ * NULL with an exception set on errors. */
 static PyObject *body_of(PyObject *message)
 {
     PyObject *body = PyDict_GetItemWithError(message, word.body);
@@ -125,7 +127,8 @@ static PyObject *body_of(PyObject *message)
     return body;
 }
 
-/* Appends bytes; steals the reference. */
+/* Appends a bytes object and steals the reference to it, even on errors. Returns 0, or -1 with an exception
+ * set. */
 static int add_piece(struct pieces *p, PyObject *bytes)
 {
     if (!p->v) {
@@ -176,7 +179,8 @@ static int send_start(struct exchange *x, PyObject *message)
     return 0;
 }
 
-/* Queues a part of the body. Returns 1 if the client cannot receive more for now. */
+/* Queues a part of the body. Returns 1 if send() has to wait for the client, 0 if not, or -1 with an
+ * exception set. */
 static int send_body(struct exchange *x, PyObject *message)
 {
     PyObject *more = PyDict_GetItemWithError(message, word.more_body);
@@ -197,7 +201,7 @@ static int raise_unexpected(PyObject *type)
     return -1;
 }
 
-/* Returns 1 if send() has to wait. */
+/* Returns 1 if send() has to wait, 0 if not, or -1 with an exception set. */
 static int try_send(struct exchange *x, PyObject *message)
 {
     PyObject *type = PyDict_Check(message) ? PyDict_GetItemWithError(message, word.type) : NULL;
@@ -208,7 +212,7 @@ static int try_send(struct exchange *x, PyObject *message)
     }
     if (!x->request && !x->is_complete) {
         if (x->unsent == 0)
-            return 0; /* the last message of a body whose length is known */
+            return 0; /* all bytes that Content-Length announced were sent: ignore the last message */
         exchange_raise_disconnected(EPIPE);
         return -1;
     }
@@ -219,7 +223,7 @@ static int try_send(struct exchange *x, PyObject *message)
     return raise_unexpected(type);
 }
 
-/* A future that is done when the client can receive more. */
+/* Returns a new reference to a future that is done when the client can receive more. */
 static PyObject *wait_for_client(struct exchange *x)
 {
     PyObject *future = PyObject_CallFunctionObjArgs(x->host->create_future, NULL);
@@ -237,7 +241,8 @@ static PySendResult fail(struct message *m)
     return PYGEN_ERROR;
 }
 
-/* Does what can be done without waiting. PYGEN_NEXT: m->waiting is to be awaited first. */
+/* Sends or receives the message if that needs no waiting. PYGEN_NEXT: the caller has to await m->waiting
+ * first. */
 static PySendResult attempt(struct message *m, PyObject **result)
 {
     struct exchange *x = m->x;
@@ -290,7 +295,7 @@ static PySendResult am_send(PyObject *self, PyObject *value, PyObject **result)
         Py_CLEAR(m->waiting);
         if (status == PYGEN_ERROR)
             return fail(m);
-        if (m->message) { /* the client can receive more or is gone: the next send() finds out */
+        if (m->message) { /* the client can receive more, or has disconnected: then the next send() fails */
             m->has_ended = true;
             return PYGEN_RETURN;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The awaitables that receive() and send() of an HTTP request return. Like coroutines, they do nothing until they are
- * awaited; unlike them, they involve no future unless they have to wait. */
+/* The awaitables that receive() and send() of an HTTP request return. Like coroutines, these awaitables do
+ * nothing until awaited. They create a future only if they have to wait. */
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
@@ -8,10 +8,11 @@
 
 int message_init(void);
 
-/* `message` NULL: receive(). */
+/* Returns the awaitable of send(message), or of receive() if `message` is NULL; a new reference. */
 PyObject *message_new(struct exchange *x, PyObject *message);
 
-/* Reads a part of the request body for receive(), unless there is one already. Returns -1 with an exception. */
+/* Reads a part of the request body for receive(), unless a part is already waiting there. Returns 0, or -1
+ * with an exception set. */
 int message_read_input(struct exchange *x);
 
 #endif

@@ -6,7 +6,7 @@
 #include "scope.h"
 #include "socket.h"
 
-/* bind(handle): uses the functions of the library that ctypes has loaded. */
+/* bind(handle): looks up the functions of the library that ctypes has loaded. */
 static PyObject *bind_library(PyObject *unused, PyObject *handle)
 {
     (void)unused;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the Python C API that this extension uses: the stable ABI of 3.11, so that one binary serves
- * all later versions; older versions get their own binary. */
+/* The Python C API for this extension, which uses only the stable ABI of Python 3.11: one binary works with
+ * 3.11 and all later versions. Each older version needs its own binary. */
 #ifndef PYTHON_H
 #define PYTHON_H
 
@@ -18,20 +18,20 @@ static inline PyObject *Py_NewRef(PyObject *object)
 }
 #endif
 
-/* Raises StopIteration(value), as a generator that returns `value` does. Returns NULL; steals the
- * reference. */
+/* Raises StopIteration(value), as a generator that returns `value` does, and returns NULL. Steals the
+ * reference to `value`. */
 PyObject *stop_iteration(PyObject *value);
 
 /* Converts the result of an am_send function for tp_iternext and for the method send(). */
 PyObject *send_result(PySendResult status, PyObject *result);
 
-/* Raises the exception that the arguments of a method throw(type, value=None, traceback=None) describe. */
+/* Raises the exception that the arguments of throw(type, value=None, traceback=None) describe. */
 void raise_thrown(PyObject *args);
 
-/* Frees an object of a heap type with garbage collection, whose references have been cleared. */
+/* Frees an object of a garbage-collected heap type, after its references have been cleared. */
 void free_object(PyObject *self);
 
-/* Marks a class as final for Python code: instances come from C only. */
+/* The tp_new of types whose instances only C code creates: raises TypeError. */
 PyObject *cannot_create(PyTypeObject *type, PyObject *args, PyObject *keywords);
 
 #endif

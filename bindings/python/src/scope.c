@@ -3,10 +3,10 @@
 
 #include <arpa/inet.h>
 
-#define CACHED_MAX 40  /* longer names are not cached */
+#define CACHED_MAX 40  /* longer texts are not cached */
 #define CACHE_SIZE 512 /* a power of two */
 
-/* A cache of the Python objects for header names and methods, by their text. */
+/* A direct-mapped cache of Python objects for header names, methods and other short texts. */
 struct cache {
     struct {
         PyObject *object;
@@ -67,7 +67,7 @@ int scope_init(void)
     return asgi_version && denial_extension && empty_bytes ? intern_keys() : -1;
 }
 
-/* Sets dict[name] to a new reference, which may be NULL after an error. */
+/* Sets dict[name] to `value` and steals the reference. If `value` is NULL (an earlier error), returns -1. */
 static int set_item(PyObject *dict, PyObject *name, PyObject *value)
 {
     int result = value ? PyDict_SetItem(dict, name, value) : -1;
@@ -116,7 +116,7 @@ static PyObject *make_word(mk_str text)
     return PyUnicode_DecodeLatin1(text.p, (Py_ssize_t)text.len, NULL);
 }
 
-/* Returns make(text), or what it returned for the same text before. */
+/* Returns make(text), or the cached result of an earlier call with the same text. */
 static PyObject *make_cached(struct cache *cache, mk_str text, PyObject *(*make)(mk_str text))
 {
     if (text.len > CACHED_MAX)
@@ -156,7 +156,7 @@ static PyObject *make_headers(const struct mk_request *request)
     return list;
 }
 
-/* The path of the request target, as sent. */
+/* Returns the path of the request target, as the client sent it. */
 static mk_str raw_path_of(const struct mk_request *request)
 {
     mk_str target = lib.mk_request_target(request);
@@ -175,7 +175,7 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* Decodes %2F, too, which mk_request_path() does not. */
+/* Percent-decodes a path. Unlike mk_request_path(), decodes %2F as well. */
 static PyObject *unquote(mk_str raw)
 {
     char *out = PyMem_Malloc(raw.len + 1);
@@ -217,7 +217,7 @@ static PyObject *make_address(const struct mk_addr *addr)
     return Py_BuildValue("(si)", text, (int)addr->port);
 }
 
-/* (host, port); None for a Unix socket. */
+/* Returns the tuple (host, port), or None for a Unix socket. */
 static PyObject *address_tuple(struct address *last, const struct mk_addr *addr)
 {
     if (addr->is_unix)

@@ -6,13 +6,14 @@
 #include "library.h"
 #include "python.h"
 
-/* Creates constants. Returns -1 with an exception. */
+/* Creates the constant objects. Returns 0, or -1 with an exception set. */
 int scope_init(void);
 
-/* The keys that all scopes of an application have. `root_path` is a str. */
+/* Returns a new dict with the keys that all scopes of an application have. `root_path` is a str. */
 PyObject *scope_template(PyObject *root_path, bool is_websocket);
 
-/* A new scope: a copy of the template, with the request. `state` is a dict, which is copied. */
+/* Returns a new scope: a copy of `template`, with the values of this request and a copy of the dict
+ * `state`. */
 PyObject *scope_new(PyObject *template, PyObject *root_path, PyObject *state, struct mk_request *request,
                     bool is_websocket);
 

@@ -134,7 +134,7 @@ static bool can_use(const struct socket *s)
     return false;
 }
 
-/* Within handle(): may the application still set the response? */
+/* May the response be set now, within handle()? Sets an exception if not. */
 static bool can_respond(const struct socket *s)
 {
     if (!can_use(s))

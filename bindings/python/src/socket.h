@@ -8,11 +8,11 @@
 
 struct socket {
     PyObject_HEAD struct host *host;
-    struct mk_request *request; /* NULL: it has ended */
+    struct mk_request *request; /* NULL: the request has ended */
     struct mk_response *response;
-    struct mk_websocket *websocket; /* NULL: it is not open */
+    struct mk_websocket *websocket; /* NULL: the WebSocket is not open */
     struct mk_websocket_options options;
-    PyObject *subprotocol; /* bytes, which `options` refer to */
+    PyObject *subprotocol; /* bytes, to which options.subprotocols points, or None */
     bool is_handling;      /* the handler is being called */
 };
 
