@@ -44,7 +44,9 @@ static int compare_members(const void *a, const void *b)
 {
     const struct mk_json_member *const *x = a, *const *y = b;
     int order = strcmp((*x)->name.p, (*y)->name.p);
-    return order ? order : (*x)->offset < (*y)->offset ? -1 : (*x)->offset > (*y)->offset;
+    if (order)
+        return order;
+    return (*x)->offset < (*y)->offset ? -1 : (*x)->offset > (*y)->offset;
 }
 
 /* JSON parsers disagree on which duplicate wins, so duplicates are errors. */
