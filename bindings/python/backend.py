@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PEP 517 build backend without requirements, so that pip needs no network access. It compiles the extension libmonkey._asgi with
-the C compiler of the system. Environment variables:
+"""A PEP 517 build backend without dependencies, so that pip needs no network access. It compiles the extension libmonkey._asgi with
+the system's C compiler. Environment variables:
 
     CC, CFLAGS, LDFLAGS     as usual
     LIBMONKEY_BUNDLE        a folder whose files become part of the wheel, beside the Python files: libmonkey.so.1, monkey/...

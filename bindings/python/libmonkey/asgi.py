@@ -34,8 +34,8 @@ _asgi.bind(lib._handle)
 
 
 class WebSocket(_asgi.Socket):
-    """A WebSocket, from the request that opens it until on_close(). `_is_open` is True while the WebSocket is open. Before that, the
-    application may reject the request with a response."""
+    """A WebSocket, from the request that opens it until finish(). `_is_open` is True while the WebSocket is open. Before that, the
+    application may reject the request with an HTTP response."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop

@@ -88,7 +88,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def close_all(listeners: list[socket.socket]) -> None:
-    """Closes the sockets, so that the kernel refuses new connections as soon as all processes have done so."""
+    """Closes the sockets, so that the kernel refuses new connections as soon as all processes have closed them."""
     for listener in listeners:
         listener.close()
 

@@ -189,7 +189,7 @@ class Deferred:
         self._set(result, None)
 
     def fail(self, problem: BaseException) -> None:
-        """Prints the exception, and the client gets a 500, as if the handler had raised it."""
+        """Prints the exception and sends a 500 to the client, as if the handler had raised it."""
         self._set(None, problem)
 
     def _set(self, result: Any, problem: BaseException | None) -> None:

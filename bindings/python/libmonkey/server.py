@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server: configured by method calls, then run in this thread, in its own threads, or in the asyncio event loop."""
+"""A server: configured by method calls, then run in the calling thread, in its own threads, or in the asyncio event loop."""
 from __future__ import annotations
 
 import asyncio
@@ -148,7 +148,7 @@ class Server:
         self._check(lib.mk_server_set(self._use(), as_c(section), as_c(key), as_c(str(value))))
 
     def add_section(self, section: str) -> None:
-        """Starts another section with that name."""
+        """Starts another section with this name, to which the following calls of set() apply."""
         self._check(lib.mk_server_add_section(self._use(), as_c(section)))
 
     def add_host(self, names: str | None = None, root: str | os.PathLike[str] | None = None) -> None:
@@ -180,7 +180,7 @@ class Server:
 
         Anything else raises TypeError, and the client gets a 500. With `content=True`, the handler is called when the whole
         request body has arrived. With `serve()`, the handler may be a coroutine or an asynchronous generator. With `events=True`,
-        its iterator or generator yields server-sent events: each item is an Event, or the data of one.
+        the iterator or generator yields server-sent events: each item is an Event, or the data of one.
         """
         def decorate(function: Function) -> Function:
             callback = Handler(self._handler_callback(Route(function, content, events)))
@@ -191,7 +191,7 @@ class Server:
 
     def websocket(self, what: str, subprotocols: str | None = None, origins: str | None = None,
                   message_max: int = 0) -> Callable[[Callable[[WebSocket], Any]], Callable[[WebSocket], Any]]:
-        """Decorates a handler of WebSockets: `@server.websocket("/chat")`.
+        """Decorates a WebSocket handler: `@server.websocket("/chat")`.
 
         The handler is called with each WebSocket that a client opens. With `serve()`, it may be a coroutine; the WebSocket is closed
         when the coroutine returns. `subprotocols` are separated by commas, `origins` by spaces (see <monkey/websocket.h>). Without
@@ -372,7 +372,7 @@ class Server:
             self._changed.notify_all()
 
     def run(self) -> None:
-        """Serves in this thread until stop() is called or a KeyboardInterrupt is raised."""
+        """Serves in the calling thread until stop() is called or a KeyboardInterrupt is raised."""
         pointer = self._begin_use()
         try:
             fd = self._check(lib.mk_server_fd(pointer))
@@ -384,7 +384,7 @@ class Server:
             self._end_use()
 
     def start(self, threads: int = 1) -> None:
-        """Serves in `threads` background threads until stop() and wait() are called."""
+        """Serves in `threads` background threads until stop() is called. wait() waits for the end of the threads."""
         with self._changed:
             running.add(self)
             self._check(lib.mk_server_start(self._use(), threads))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WebSockets of `@server.websocket()`."""
+"""The WebSockets that handlers of `@server.websocket()` use."""
 from __future__ import annotations
 
 import asyncio
@@ -27,7 +27,7 @@ Data = Union[str, bytes]
 
 
 class WebSocket(Handle):
-    """A WebSocket. Use it in the thread that serves it: its callbacks, its coroutine, or the event loop of `await server.serve()`.
+    """A WebSocket. Use it only in the thread that serves it: in its callbacks, or in the event loop of `await server.serve()`.
 
     Without asyncio, the handler sets `on_message(data)` and, if needed, `on_writable()` and `on_close(code, reason)`. A coroutine
     receives messages with `async for data in socket`. Text is str, binary data is bytes.
@@ -68,7 +68,7 @@ class WebSocket(Handle):
             await self._writer
 
     async def send_when_writable(self, data: Data) -> None:
-        """Sends a message, and waits in a coroutine as long as the client receives too slowly."""
+        """Sends a message. If too much is queued already, first waits in a coroutine until send() accepts the message."""
         while True:
             try:
                 return self.send(data)

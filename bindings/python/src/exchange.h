@@ -36,7 +36,7 @@ struct exchange {
     PyObject *headers;   /* response headers: a list of (name, value) pairs */
     struct pieces pieces;
     int64_t left;      /* unread bytes of the request body; -1: unknown */
-    int64_t unsent;    /* bytes of the response body still to come, by Content-Length; -1: unknown */
+    int64_t unsent;    /* bytes of the response body left to send, by Content-Length; -1: unknown */
     unsigned status;   /* 0: the response has not been started */
     int read_error;    /* errno value of a failed read of the request body; 0: none */
     bool is_read;      /* receive() has returned the end of the request body */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ASGI application in a server: the base class of libmonkey.asgi.Host. */
+/* The ASGI application that a server runs: the base class of libmonkey.asgi.Host. */
 #ifndef HOST_H
 #define HOST_H
 
@@ -10,13 +10,14 @@ struct host {
     PyObject_HEAD struct mk_server *server; /* NULL: the host is not serving yet, or has stopped */
     unsigned long thread;                   /* the thread of the event loop */
     PyObject *app, *loop, *root_path, *state;
-    PyObject *http_scope, *websocket_scope;            /* templates for scope_new() */
-    PyObject *create_future, *create_task;             /* methods of the loop */
-    PyObject *print_error;                             /* print_error(exception) */
-    PyObject *open_websocket;                          /* open_websocket(scope), returns a Socket */
-    PyObject *tasks;                                   /* set of the running tasks */
-    PyObject *stop_type, *stop_value, *stop_traceback; /* KeyboardInterrupt or SystemExit of an application */
-    bool is_eager;                                     /* run applications within the handler */
+    PyObject *http_scope, *websocket_scope; /* templates for scope_new() */
+    PyObject *create_future, *create_task;  /* methods of the loop */
+    PyObject *print_error;                  /* print_error(exception) */
+    PyObject *open_websocket;               /* open_websocket(scope), returns a Socket */
+    PyObject *tasks;                        /* set of the running tasks */
+    PyObject *stop_type, *stop_value,
+        *stop_traceback; /* exception for step() to raise: KeyboardInterrupt, ... */
+    bool is_eager;       /* the handler runs the first step of each application call */
 };
 
 extern PyTypeObject *host_type;

@@ -11,8 +11,8 @@ int message_init(void);
 /* Returns the awaitable of send(message), or of receive() if `message` is NULL; a new reference. */
 PyObject *message_new(struct exchange *x, PyObject *message);
 
-/* Reads a part of the request body for receive(), unless a part is already waiting there. Returns 0, or -1
- * with an exception set. */
+/* Reads a part of the request body for receive(), unless x->input already holds one. Returns 0, or -1 with an
+ * exception set. */
 int message_read_input(struct exchange *x);
 
 #endif

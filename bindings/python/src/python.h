@@ -22,7 +22,8 @@ static inline PyObject *Py_NewRef(PyObject *object)
  * reference to `value`. */
 PyObject *stop_iteration(PyObject *value);
 
-/* Converts the result of an am_send function for tp_iternext and for the method send(). */
+/* Converts the result of an am_send function to that of tp_iternext and of the method send(): a return value
+ * becomes StopIteration. */
 PyObject *send_result(PySendResult status, PyObject *result);
 
 /* Raises the exception that the arguments of throw(type, value=None, traceback=None) describe. */

@@ -24,8 +24,8 @@ static struct {
 
 static PyObject *asgi_version, *empty_bytes, *denial_extension;
 
-/* The last two results of address_tuple(): the client's address changes with each connection, the server's
- * rarely. */
+/* The last results of address_tuple() for the client and for the server: the client's address changes with
+ * each connection, the server's rarely. */
 static struct address {
     struct mk_addr addr;
     PyObject *tuple;
