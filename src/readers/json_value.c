@@ -44,9 +44,10 @@ static int compare_members(const void *a, const void *b)
 {
     const struct mk_json_member *const *x = a, *const *y = b;
     int order = strcmp((*x)->name.p, (*y)->name.p);
+    size_t x_at = (*x)->offset, y_at = (*y)->offset;
     if (order)
         return order;
-    return (*x)->offset < (*y)->offset ? -1 : (*x)->offset > (*y)->offset;
+    return x_at < y_at ? -1 : x_at > y_at;
 }
 
 /* JSON parsers disagree on which duplicate wins, so duplicates are errors. */
