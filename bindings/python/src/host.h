@@ -10,14 +10,13 @@ struct host {
     PyObject_HEAD struct mk_server *server; /* NULL: the host is not serving yet, or has stopped */
     unsigned long thread;                   /* the thread of the event loop */
     PyObject *app, *loop, *root_path, *state;
-    PyObject *http_scope, *websocket_scope; /* templates for scope_new() */
-    PyObject *create_future, *create_task;  /* methods of the loop */
-    PyObject *print_error;                  /* print_error(exception) */
-    PyObject *open_websocket;               /* open_websocket(scope), returns a Socket */
-    PyObject *tasks;                        /* set of the running tasks */
-    PyObject *stop_type, *stop_value,
-        *stop_traceback; /* exception for step() to raise: KeyboardInterrupt, ... */
-    bool is_eager;       /* the handler runs the first step of each application call */
+    PyObject *http_scope, *websocket_scope;            /* templates for scope_new() */
+    PyObject *create_future, *create_task;             /* methods of the loop */
+    PyObject *print_error;                             /* print_error(exception) */
+    PyObject *open_websocket;                          /* open_websocket(scope), returns a Socket */
+    PyObject *tasks;                                   /* set of the running tasks */
+    PyObject *stop_type, *stop_value, *stop_traceback; /* exception that step() will raise */
+    bool is_eager; /* the handler itself runs the first steps of an HTTP application */
 };
 
 extern PyTypeObject *host_type;
@@ -30,7 +29,7 @@ bool host_check_thread(const struct host *h);
 /* Prints and clears the current exception. */
 void host_print_error(struct host *h);
 
-/* Clears the current exception and saves it, so that step() raises it. */
+/* Clears the current exception (KeyboardInterrupt or SystemExit) and saves it, so that step() raises it. */
 void host_stop(struct host *h);
 
 #endif
