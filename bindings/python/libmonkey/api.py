@@ -37,7 +37,7 @@ def as_bytes(value: Any) -> bytes:
 
 
 def as_str(text: Any) -> tuple[Str, bytes]:
-    """Returns a Str and the bytes that it points to, which must outlive the Str."""
+    """Returns a Str and the bytes that the Str points to. Keep a reference to the bytes while the Str is in use."""
     data = as_bytes(text)
     return Str(ctypes.cast(ctypes.c_char_p(data), c_void_p), len(data)), data
 

@@ -219,7 +219,7 @@ class Host(_asgi.Host):
         server = self.server
         server.set("PLUGINS", "Load", "websocket")
         server._check(lib.mk_server_set_default_type(server._use(), None))  # the application sets Content-Type itself
-        server._handlers.append(self)  # keeps it alive, because the library calls it
+        server._handlers.append(self)  # keeps this host alive, because the library calls its handler
         # If the event loop has a task factory, the factory must create the tasks, so they cannot start within the handler.
         server._check(self._serve(server._use(), self.app, loop, self.root_path, lifespan.state, print_error, self.open_websocket,
                                  self.tasks, loop.get_task_factory() is None))

@@ -22,7 +22,7 @@ class Ended(Exception):
 
 
 class Handle:
-    """A pointer to an object of the library, which reuses the memory of the object after the request."""
+    """A pointer to an object of the library. It is None after the request, because the library then reuses the object's memory."""
 
     def __init__(self, pointer: int) -> None:
         self._pointer: int | None = pointer

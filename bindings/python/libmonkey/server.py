@@ -384,7 +384,7 @@ class Server:
             self._end_use()
 
     def start(self, threads: int = 1) -> None:
-        """Serves in `threads` background threads until stop() is called. wait() waits for the end of the threads."""
+        """Serves in `threads` background threads until stop() is called. wait() returns when the threads have ended."""
         with self._changed:
             running.add(self)
             self._check(lib.mk_server_start(self._use(), threads))

@@ -26,7 +26,7 @@ class Source:
         self._rest = b""
 
     def _next_piece(self) -> bytes | None:
-        """Returns the next piece; b"" at the end, None if it is not available yet."""
+        """Returns the next piece, b"" at the end of the body, or None if the next piece is not available yet."""
         for piece in self._pieces:
             data = self._encode(piece)
             if data:

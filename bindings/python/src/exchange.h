@@ -30,7 +30,7 @@ struct exchange {
     PyObject *task;      /* the Task that runs the coroutine; NULL: not created yet, or no longer needed */
     PyObject *context;   /* context of the coroutine; only for Python < 3.11, where a Task takes no context */
     PyObject *yielded;   /* what the coroutine yielded before the Task's first step: a future or None */
-    PyObject *receivers; /* list of futures that receive() waits for; NULL: none */
+    PyObject *receivers; /* list of futures that calls of receive() wait for; NULL: none */
     PyObject *writer;    /* future that send() waits for; NULL: none */
     PyObject *input;     /* part of the request body, for the next receive() */
     PyObject *headers;   /* response headers: a list of (name, value) pairs */
