@@ -195,7 +195,7 @@ struct mk_conf_table {
      * host fill one struct. A second section is then allowed only if the table has rules (`entry`),
      * repeatable keys or keys of type MK_CONF_WORDS; it adds to the first section. */
     bool repeatable;
-    const char *help; /**< MK_HELP() of a paragraph; may be NULL */
+    const char *help; /**< a paragraph in MK_HELP(); may be NULL */
     /** Receives, in order, the entries that match no key above. For sections whose keys are patterns, codes,
      * names or rules. NULL: such entries are errors. */
     mk_conf_entry_fn *entry;

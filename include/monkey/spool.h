@@ -25,8 +25,8 @@ struct mk_spool;
 
 /** Enables spooling for this configuration, which gives its workers access to `SpoolFolder`. Call it in
  * load(), in host(), or in bind() of a route with mk_conf_ctx_config(). Without this call, a body that does
- * not fit in memory fails with -EOPNOTSUPP. In bind(), the function also compares `MaxBodySize` of the
- * virtual host with `SpoolMax`. */
+ * not fit in memory fails with -EOPNOTSUPP. After a call in bind(), the server also warns if the virtual
+ * host's `MaxBodySize` exceeds the half of `SpoolMax` that one client may use. */
 MK_API void mk_config_enable_body_spool(struct mk_config *config);
 /** The absolute path of `SpoolFolder`, NUL-terminated. Absent, with the error reported, if out of memory. */
 MK_API mk_str mk_config_spool_folder(const struct mk_config *config);

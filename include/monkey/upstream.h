@@ -221,9 +221,9 @@ struct mk_upstream_request_options {
     size_t n_headers;
     /**
      * For HTTP: preformatted headers, "Name: value" and CRLF for each. They are faster than `headers` if most
-     * of them are copied from another request. Absent: none. The first one must be Host, which `headers` must
-     * then not contain. The caller must follow the rules of `headers` and use valid names: only the line
-     * structure is checked.
+     * of them are copied from another request. Absent: none. If set, the first one must be Host, and
+     * `headers` must not contain a Host. The caller must follow the rules of `headers` and use valid names:
+     * only the line structure is checked.
      */
     mk_str raw_headers;
     int64_t length; /**< body length; 0: none; MK_LENGTH_UNKNOWN: chunked, only over HTTP */
@@ -294,8 +294,9 @@ mk_upstream_request_start(struct mk_worker *worker, const struct mk_upstream_req
  * than the declared length; or an error of the body source.
  */
 MK_API int mk_upstream_request_head(struct mk_upstream_request *upstream_request);
-/** The status to respond with after an error of mk_upstream_request_head(): 502, 503 or 504; for errors in
- * the request 400, 413, 431 or 500. */
+/** The status to respond with after an error of mk_upstream_request_head(): 502, 503 or 504 if the
+ * backend failed or is overloaded, 503 also if this server lacks memory or descriptors; 400, 413 or 431 if
+ * the request is at fault; 500 for another local failure, such as a full disk. */
 MK_API unsigned mk_upstream_status_for_error(int error);
 /** A description of the error for logs: static text, never NULL. */
 MK_API const char *mk_upstream_request_error_text(const struct mk_upstream_request *upstream_request);

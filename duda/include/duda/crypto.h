@@ -112,8 +112,9 @@ struct duda_jwt_key;
 /**
  * Creates a key from `material`: the secret bytes for HMAC, otherwise, in PEM format, a private key (signs
  * and verifies) or a public key (only verifies). `id` becomes the `kid` of tokens, and only tokens with that
- * `kid` are accepted; absent: none. Returns NULL if the material does not fit the algorithm or is too weak
- * (errno is EINVAL), or if memory is exhausted (ENOMEM).
+ * `kid` are accepted. If `id` is absent, tokens get no `kid`, and a `kid` in a token is ignored. Returns
+ * NULL if the material does not fit the algorithm or is too weak (errno is EINVAL), or if memory is exhausted
+ * (ENOMEM).
  */
 MK_API struct duda_jwt_key *duda_jwt_key_new(enum duda_jwt_algorithm algorithm, mk_str id,
                                              mk_str material) MK_API_MUST_USE;

@@ -9,7 +9,7 @@
 #pragma GCC system_header
 #endif
 #if defined(__cplusplus) && defined(__clang_major__) && __clang_major__ >= 18
-/* This also applies where other files use the macros. */
+/* Clang also warns in the files that use the macros, so this header disables the warning there, too. */
 #pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
 #endif
 
