@@ -68,7 +68,7 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
 
 /* Returns the memory that a tunnel request needs in addition to its exchange; 0 for other requests, which get
  * a block of the standard size. */
-static size_t tunnel_request_size(const struct mk_request_head *head)
+static size_t tunnel_extra_memory(const struct mk_request_head *head)
 {
     if (MK_LIKELY(!mk_headers_has(&head->fields, MK_HEADER_UPGRADE)))
         return 0;
@@ -228,7 +228,7 @@ static unsigned fill_request(struct mk_h1 *h, struct mk_request_head *head)
 
 bool mk_h1_request_start(struct mk_conn *c, struct mk_request_head *head)
 {
-    struct mk_h1 *h = new_h1_request(c, tunnel_request_size(head));
+    struct mk_h1 *h = new_h1_request(c, tunnel_extra_memory(head));
     mk_str bytes = mk_str_first(mk_conn_input(c), head->len);
     if (!h)
         return reject_out_of_memory(c);

@@ -229,8 +229,8 @@ static bool may_follow_script_name(mk_str rest)
     return rest.p[0] != '.' && rest.p[0] != ';';
 }
 
-/* Returns the offset at which the script name with the extension at `dot` ends; 0: it is no script name, or
- * at most a slash follows. */
+/* Returns the offset at which the script name with the extension at `dot` ends; 0: it is not a
+ * script name, or nothing but a slash follows. */
 static size_t script_name_end(mk_str path, size_t dot, const struct mk_path_scripts *scripts)
 {
     mk_str name = mk_str_skip(path, dot);

@@ -77,7 +77,7 @@ static void init_stream_window(struct mk_h2_stream *s)
     mk_list_init(&s->touched);
 }
 
-/* Call it when body data has arrived, was read, or has ended. */
+/* Call it when body data has arrived or was read, or when the body has ended. */
 static void mark_recv_window_changed(struct mk_h2_stream *s)
 {
     if (mk_list_empty(&s->touched))

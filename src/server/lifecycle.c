@@ -105,7 +105,7 @@ void mk_lifecycle_worker_died_early(struct mk_lifecycle *l)
         l->due = MK_STEP_ABANDON;
 }
 
-void mk_lifecycle_reload_is_slow(struct mk_lifecycle *l)
+void mk_lifecycle_mark_reload_slow(struct mk_lifecycle *l)
 {
     l->slow = is_reloading(l);
 }

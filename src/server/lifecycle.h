@@ -71,8 +71,8 @@ void mk_lifecycle_plugins_prepared(struct mk_lifecycle *l, bool ok);
 void mk_lifecycle_workers_started(struct mk_lifecycle *l, bool ok);
 /* Call it when a worker of the newest set has died before it served. */
 void mk_lifecycle_worker_died_early(struct mk_lifecycle *l);
-/* Call it when the reload takes long: from now on, another reload may replace it. */
-void mk_lifecycle_reload_is_slow(struct mk_lifecycle *l);
+/* Call it when the reload takes too long: from now on, another reload may replace it. */
+void mk_lifecycle_mark_reload_slow(struct mk_lifecycle *l);
 /* Call it when the old workers have had enough time to stop accepting. */
 void mk_lifecycle_old_workers_late(struct mk_lifecycle *l);
 

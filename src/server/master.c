@@ -319,7 +319,7 @@ static void on_trial_idle(struct mk_config_trial *a)
 static void on_reload_timeout(struct mk_timer *t)
 {
     struct master *m = MK_CONTAINER(t, struct master, reload_timer);
-    mk_lifecycle_reload_is_slow(&m->life);
+    mk_lifecycle_mark_reload_slow(&m->life);
     run_due_steps(m);
 }
 

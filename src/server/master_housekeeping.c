@@ -76,7 +76,7 @@ void mk_master_housekeeping_set_config(struct mk_master_housekeeping *u, const s
         set_timer(u, &u->look, LOOK_MS);
     else
         mk_timer_stop(&u->look);
-    if (g->tls) /* the first reminder comes a day later, because loading has just warned */
+    if (g->tls) /* not before tomorrow: loading the configuration has just logged these warnings */
         set_timer(u, &u->remind, REMIND_MS);
     else
         mk_timer_stop(&u->remind);

@@ -128,8 +128,8 @@ void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backe
  * starts waiting now); -1: none. */
 int mk_conn_limit_find_older_waiter(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                     unsigned row, uint64_t since_ms);
-/* The next time at which another worker with a waiting request counts as stuck: from then on, the request is
- * skipped. UINT64_MAX: no request waits. */
+/* The next time at which another worker with a waiting request counts as stuck; from then on, this row does
+ * not wait for that request. UINT64_MAX: none. */
 uint64_t mk_conn_limit_next_stale_waiter_ms(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,
                                             unsigned row);
 

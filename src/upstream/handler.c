@@ -46,8 +46,8 @@ static void handler_on_end(void *ctx)
     mk_upstream_handler_move(h, MK_HANDLER_DONE);
     mk_upstream_request_free(h->upstream);
     h->upstream = NULL;
-    if (h->ops->on_end)
-        h->ops->on_end(h);
+    if (h->ops->on_request_end)
+        h->ops->on_request_end(h);
 }
 
 /* ---- The body of the response ---- */

@@ -46,7 +46,7 @@ struct mk_upstream_handler_ops {
     /* Copies status and headers to our response. Returns 0 or a negated errno value. */
     int (*copy_head)(struct mk_upstream_handler *h);
     /* Called when the request has ended. */
-    void (*on_end)(struct mk_upstream_handler *h);
+    void (*on_request_end)(struct mk_upstream_handler *h);
     /* Receives the backend's standard error output; `h` is the handler. */
     void (*on_error_text)(void *h, mk_str text);
 };

@@ -206,7 +206,7 @@ static void cgi_on_error_text(void *ctx, mk_str text)
     mk_cgi_stderr_add(c->errors, text);
 }
 
-static void cgi_on_end(struct mk_upstream_handler *h)
+static void cgi_on_request_end(struct mk_upstream_handler *h)
 {
     struct cgi_request *c = cgi_request_of(h);
     if (c->errors)
@@ -321,7 +321,7 @@ static unsigned cgi_build_request(struct mk_upstream_handler *h, struct mk_upstr
 static const struct mk_upstream_handler_ops cgi_ops = {.make_request = cgi_build_request,
                                                        .replace = cgi_follow_local_redirect,
                                                        .copy_head = cgi_copy_head,
-                                                       .on_end = cgi_on_end,
+                                                       .on_request_end = cgi_on_request_end,
                                                        .on_error_text = cgi_on_error_text};
 
 /* The prefix of the pattern is SCRIPT_NAME, and the rest of the path is PATH_INFO. */

@@ -128,7 +128,7 @@ static bool reaches_same_route(const struct mk_vhost *host, unsigned at, mk_str 
     return false;
 }
 
-static bool is_error_route(const struct mk_route *route)
+static bool is_redirect_or_error_route(const struct mk_route *route)
 {
     return route->handler == &mk_redirect ||
            (route->handler == &mk_status_handler && mk_status_handler_is_error(route->data));
@@ -143,7 +143,7 @@ static bool would_be_rejected(const struct mk_vhost *host, mk_str path, mk_str v
         const struct mk_route *route = &host->routes[i];
         if (result == MK_REGEX_LIMIT)
             return true;
-        if (is_error_route(route))
+        if (is_redirect_or_error_route(route))
             return mk_route_matches(route, path) != MK_REGEX_MATCH;
         if (!(route->handler->traits & MK_HANDLER_FILES))
             return false;
@@ -189,8 +189,8 @@ static unsigned check_hidden_dot_segments(struct mk_request *r, const struct mk_
     return 400;
 }
 
-/* Checks the path of the Destination, because the program, not this server, decides whether the Destination
- * is on another server, and where it leads. */
+/* Checks the path of the Destination header, even if its host is not ours: the backend decides whether the
+ * Destination is on another server, and which file it names. */
 static unsigned check_destination_path(struct mk_request *r, struct conflicting_variant *conflicting_variant)
 {
     struct mk_request_target *to;

@@ -288,7 +288,7 @@ static void lifecycle_slow_reload_yields_to_next_in_each_phase(void **state)
         enum mk_lifecycle_phase phase = lifecycle.phase.current;
         mk_lifecycle_request_reload(&lifecycle);
         expect_nothing(phase);
-        mk_lifecycle_reload_is_slow(&lifecycle);
+        mk_lifecycle_mark_reload_slow(&lifecycle);
         expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
         expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
         assert_false(lifecycle.slow || lifecycle.again); /* the next reload has its own time limit */
@@ -303,7 +303,7 @@ static void lifecycle_slow_reload_without_next_continues(void **state)
         setup();
         reloading[i]();
         enum mk_lifecycle_phase phase = lifecycle.phase.current;
-        mk_lifecycle_reload_is_slow(&lifecycle);
+        mk_lifecycle_mark_reload_slow(&lifecycle);
         expect_nothing(phase);
         mk_lifecycle_request_reload(&lifecycle);
         expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
@@ -314,7 +314,7 @@ static void lifecycle_slow_reload_is_given_up_after_death(void **state)
 {
     (void)state;
     start_reload();
-    mk_lifecycle_reload_is_slow(&lifecycle);
+    mk_lifecycle_mark_reload_slow(&lifecycle);
     workers.old_there = 1;
     expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
     expect_nothing(MK_PHASE_SERVING);
@@ -327,7 +327,7 @@ static void lifecycle_reload_slow_after_death_is_given_up(void **state)
     start_reload();
     workers.old_there = 1;
     expect_nothing(MK_PHASE_RELOADING);
-    mk_lifecycle_reload_is_slow(&lifecycle);
+    mk_lifecycle_mark_reload_slow(&lifecycle);
     expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
 }
 
@@ -339,7 +339,7 @@ static void lifecycle_slow_trial_continues_after_death(void **state)
         setup();
         reloading[i]();
         enum mk_lifecycle_phase phase = lifecycle.phase.current;
-        mk_lifecycle_reload_is_slow(&lifecycle);
+        mk_lifecycle_mark_reload_slow(&lifecycle);
         workers.old_there = 1;
         expect_nothing(phase);
     }
@@ -400,7 +400,7 @@ static void lifecycle_shutdown_starts_nothing(void **state)
     start_reload();
     (void)mk_lifecycle_begin_shutdown(&lifecycle, false);
     mk_lifecycle_request_reload(&lifecycle);
-    mk_lifecycle_reload_is_slow(&lifecycle);
+    mk_lifecycle_mark_reload_slow(&lifecycle);
     mk_lifecycle_old_workers_late(&lifecycle);
     mk_lifecycle_worker_died_early(&lifecycle);
     mk_lifecycle_trial_done(&lifecycle, true);
@@ -422,7 +422,7 @@ static void lifecycle_shutdown_kills_starting_workers(void **state)
     assert_false(mk_lifecycle_begin_shutdown(&lifecycle, false).kills_starting);
     setup();
     start_reload();
-    mk_lifecycle_reload_is_slow(&lifecycle);
+    mk_lifecycle_mark_reload_slow(&lifecycle);
     assert_true(mk_lifecycle_begin_shutdown(&lifecycle, false).kills_starting);
     setup();
     serve();
@@ -513,11 +513,11 @@ static void happen(enum event e)
         break;
     case SLOW_AND_RELOAD:
         mk_lifecycle_request_reload(&lifecycle);
-        mk_lifecycle_reload_is_slow(&lifecycle);
+        mk_lifecycle_mark_reload_slow(&lifecycle);
         break;
     case SLOW:
     case SLOW_AND_LOSS:
-        mk_lifecycle_reload_is_slow(&lifecycle);
+        mk_lifecycle_mark_reload_slow(&lifecycle);
         if (e == SLOW)
             break;
         /* fallthrough */
@@ -725,7 +725,7 @@ static void lifecycle_slow_reload_stays_slow_in_later_phases(void **state)
 {
     (void)state;
     try_reload();
-    mk_lifecycle_reload_is_slow(&lifecycle);
+    mk_lifecycle_mark_reload_slow(&lifecycle);
     mk_lifecycle_trial_done(&lifecycle, true);
     expect(MK_STEP_LOAD, MK_PHASE_TRYING);
     mk_lifecycle_config_loaded(&lifecycle, true);
@@ -741,7 +741,7 @@ static void lifecycle_finished_reload_is_not_slow(void **state)
 {
     (void)state;
     start_reload();
-    mk_lifecycle_reload_is_slow(&lifecycle);
+    mk_lifecycle_mark_reload_slow(&lifecycle);
     workers.ready = 3;
     expect(MK_STEP_HAND_OVER, MK_PHASE_HANDING_OVER);
     expect(MK_STEP_FINISH, MK_PHASE_SERVING);

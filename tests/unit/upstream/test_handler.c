@@ -286,7 +286,7 @@ static const struct mk_upstream_handler_ops ops = {.make_request = make_request,
                                                    .on_interim = on_interim,
                                                    .replace = replace,
                                                    .copy_head = copy_head,
-                                                   .on_end = on_end};
+                                                   .on_request_end = on_end};
 
 static struct mk_upstream_handler handler;
 
