@@ -206,7 +206,7 @@ static bool is_stack_overflow(const void *address)
 }
 
 /* Appends a hint: the handler probably used the NULL that a failed allocation returned. */
-static void append_memory_limit(char *more, size_t cap)
+static void append_failed_allocation_hint(char *more, size_t cap)
 {
     char limit[64];
     size_t len = strlen(more);
@@ -225,7 +225,7 @@ static void on_crash_signal(int number, siginfo_t *info, void *context)
     else if (faults)
         snprintf(more, sizeof more, " at the address %p", info->si_addr);
     if (error == ENOMEM)
-        append_memory_limit(more, sizeof more);
+        append_failed_allocation_hint(more, sizeof more);
     char problem[32];
     snprintf(problem, sizeof problem, "crashed with %s", crash_signal_name(number));
     write_crash_report(problem, more, context);

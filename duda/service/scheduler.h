@@ -5,7 +5,7 @@
 
 #include "service/duda_ctx.h"
 
-/* Called at the end of the request of a struct duda_ctx_ref: ends its handler. */
+/* Called when a request ends: ends its handler. `ctx_ref` is the struct duda_ctx_ref of the request. */
 void duda_scheduler_on_request_end(void *ctx_ref);
 /* Cancels a handler: its waits return -ECANCELED until it returns. */
 void duda_scheduler_cancel(struct duda_ctx *d);

@@ -47,7 +47,8 @@ static int read_session_cookie(struct duda_session *s)
 
 /* ---- Sessions in cookies ---- */
 
-/* Revokes the session until every copy of its cookie has expired: each copy contains its time of last use. */
+/* Revokes the session until every copy of its cookie has expired. A copy expires by the time of last use that
+ * it contains. */
 static void revoke_cookie_session(const struct duda_session *s)
 {
     const struct duda_session_config *v = s->d->worker_ctx->session_config;

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     if (argc != WORDS)
         return print_error("this program is only run by `monkey test`");
     dev_crash_preload();
-    (void)!dev_crash_install_handlers(); /* without handlers, a crash has no report */
+    (void)!dev_crash_install_handlers(); /* without handlers, a crash produces no report */
     struct mk_server *s = mk_server_new(&options);
     int code = load_and_run_tests(s, argv);
     dev_crash_ignore_exit();

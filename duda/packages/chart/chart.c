@@ -16,12 +16,12 @@ struct frame {
     size_t n; /* number of values in the longest row */
 };
 
-static const char *const colours[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
-                                      "#9467bd", "#8c564b", "#17becf", "#7f7f7f"};
+static const char *const colors[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
+                                     "#9467bd", "#8c564b", "#17becf", "#7f7f7f"};
 
 static const char *series_color(size_t i)
 {
-    return colours[i % (sizeof colours / sizeof *colours)];
+    return colors[i % (sizeof colors / sizeof *colors)];
 }
 
 static bool is_drawable(const struct duda_chart *chart)

@@ -393,7 +393,7 @@ void jobs_runner_stop(struct jobs_runner *r)
     for (size_t i = 0; i < r->n; i++) {
         struct jobs_slot *t = &r->slots[i];
         if (t->job)
-            duda_task_cancel(t->job); /* the job reads data on the stack of the task that took it */
+            duda_task_cancel(t->job); /* before t->d: the job reads data on the stack of that task */
         if (t->d)
             duda_task_cancel(t->d);
         mk_timer_stop(&t->timer);

@@ -96,7 +96,8 @@ static struct redis_dedicated_conn *acquire_dedicated_conn(struct duda_redis *r,
     return b;
 }
 
-/* Frees a connection with a command in flight, because no other handler may use it. */
+/* Keeps the connection for reuse, if possible. A connection with a command in flight is freed instead: the
+ * next handler must not read that reply. */
 static void release_dedicated_conn(struct duda_redis *r, struct redis_dedicated_conn *b)
 {
     if (redis_command_queue_count(&b->queue) || !redis_conn_is_up(&b->queue.conn) ||

@@ -21,7 +21,7 @@ struct duda_smtp {
 
 struct smtp_session {
     struct package_stream stream; /* must be first: a connection is cast to its session */
-    struct duda_wait wait;        /* wait of the handler, which the caller begins */
+    struct duda_wait wait;        /* the handler's wait; the caller begins it */
     struct duda_ctx *d;
     struct duda_smtp *smtp;
     struct package_request step;                /* the step that the handler waits for */

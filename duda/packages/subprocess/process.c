@@ -29,7 +29,7 @@ static void record_process_start(struct duda_subprocess *c)
 
 /* Only a failed start and a process that we have killed count as failures; any exit code is a regular
  * result. */
-static void record_process_end(struct duda_subprocess *c, int e)
+static void meter_process_end(struct duda_subprocess *c, int e)
 {
     if (!c->is_counted)
         mk_meter_end(c->meter, mk_clock_us() - c->began_us, e < 0);
@@ -76,7 +76,7 @@ static void on_child_exit(void *ctx, int status)
     c->process = NULL;
     c->ended = true;
     c->status = status;
-    record_process_end(c, status);
+    meter_process_end(c, status);
     for (size_t i = 0; i < PIPE / PIECE && read_stderr(c); i++)
         continue;
     mk_cgi_stderr_flush(&c->errors);
@@ -206,7 +206,7 @@ void duda_process_close(struct duda_subprocess *c)
     c->process = NULL;
     if (!c->failure)
         c->failure = -ECANCELED;
-    record_process_end(c, c->failure);
+    meter_process_end(c, c->failure);
     close_pipe(&c->in, &c->in_ready);
     close_pipe(&c->out, &c->out_ready);
     close_pipe(&c->err, &c->err_ready);
