@@ -20,7 +20,7 @@ struct client {
     bool json, interactive;
     int code; /* exit code of the first command that failed */
     bool quits;
-    struct mk_buf in; /* input from stdin that was not processed yet */
+    struct mk_buf in; /* input from stdin that is not yet processed */
 };
 
 static int print_usage(FILE *to, int code)

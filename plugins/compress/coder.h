@@ -17,7 +17,7 @@ enum coder_op {
 
 struct coder_io {
     const char *in;
-    size_t in_len; /* input that was not consumed yet */
+    size_t in_len; /* input not yet consumed */
     char *out;
     size_t out_len, out_cap;
 };

@@ -13,7 +13,7 @@ struct pool {
     struct mk_worker *worker;
     unsigned n_streams, most; /* current number of streams; its maximum since memory was last returned */
     struct mk_timer quiet;
-    struct cache *cache; /* NULL: the cache is off or was not used yet */
+    struct cache *cache; /* NULL: the cache is off or not yet in use */
     void *idle[CODINGS]; /* at most one idle coder of each kind */
 };
 

@@ -15,14 +15,14 @@ enum {
 
 const char *const dirlisting_sort_words[] = {"name", "size", "time", "none", NULL};
 
-static bool is_sorting(const struct listing *l)
+static bool should_sort(const struct listing *l)
 {
     return l->options.sort != SORT_NONE && !l->is_large;
 }
 
 enum sort_key dirlisting_listing_sort_key(const struct listing *l)
 {
-    return is_sorting(l) ? l->options.sort : SORT_NONE;
+    return should_sort(l) ? l->options.sort : SORT_NONE;
 }
 
 static void free_sort_store(struct listing *l)
@@ -130,7 +130,7 @@ static int next_folder_entry(struct listing *l, struct entry *e)
 
 static int next_entry(struct listing *l, struct entry *e)
 {
-    if (!is_sorting(l))
+    if (!should_sort(l))
         return next_folder_entry(l, e);
     if (l->at == l->store.n)
         return 0;

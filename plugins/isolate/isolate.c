@@ -164,7 +164,7 @@ static bool is_hopeless(struct response_wait *w)
     uint64_t now = mk_worker_now_ms(mk_request_worker(w->request));
     if (!w->may_be_accepted)
         w->may_be_accepted = isolate_scoreboard_is_serving(w->scoreboard);
-    return isolate_scoreboard_is_down(w->scoreboard, now) &&
+    return isolate_scoreboard_update_down(w->scoreboard, now) &&
            !(w->may_be_accepted && isolate_scoreboard_is_draining(w->scoreboard));
 }
 

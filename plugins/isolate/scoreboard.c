@@ -63,7 +63,7 @@ bool isolate_scoreboard_has_version(struct isolate_scoreboard *scoreboard, uint6
     return has_matching_worker(scoreboard, version, up ? 1U << ISOLATE_WORKER_SERVES : ~0U);
 }
 
-bool isolate_scoreboard_is_down(struct isolate_scoreboard *scoreboard, uint64_t now_ms)
+bool isolate_scoreboard_update_down(struct isolate_scoreboard *scoreboard, uint64_t now_ms)
 {
     if (isolate_scoreboard_is_serving(scoreboard)) {
         if (atomic_load_explicit(&scoreboard->down_ms, memory_order_relaxed))

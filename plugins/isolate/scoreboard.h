@@ -38,7 +38,8 @@ bool isolate_scoreboard_is_serving(struct isolate_scoreboard *scoreboard);
 bool isolate_scoreboard_is_draining(struct isolate_scoreboard *scoreboard);
 /* Returns whether a worker with that configuration is alive and, if `up`, serving. */
 bool isolate_scoreboard_has_version(struct isolate_scoreboard *scoreboard, uint64_t version, bool up);
-/* Returns true if the group has had no serving worker for so long that requests should not wait for one. */
-bool isolate_scoreboard_is_down(struct isolate_scoreboard *scoreboard, uint64_t now_ms);
+/* Records since when the group has had no serving worker. Returns true if requests should no longer wait for
+ * one. */
+bool isolate_scoreboard_update_down(struct isolate_scoreboard *scoreboard, uint64_t now_ms);
 
 #endif

@@ -31,7 +31,7 @@ struct counts {
     uint32_t loop;                      /* series of the event loop; 0: no series was left */
     struct label *labels;
     unsigned n_labels;
-    bool is_full; /* no series was left, which was reported */
+    bool is_full; /* the registry had no series left; already logged */
 };
 
 /* The counters of one worker, indexed by label. */

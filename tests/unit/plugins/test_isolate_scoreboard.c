@@ -54,13 +54,13 @@ static void scoreboard_is_down_after_two_seconds_without_worker(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
-    assert_false(isolate_scoreboard_is_down(b, 5000)); /* starts the countdown */
-    assert_false(isolate_scoreboard_is_down(b, 7000));
-    assert_true(isolate_scoreboard_is_down(b, 7001));
+    assert_false(isolate_scoreboard_update_down(b, 5000)); /* starts the countdown */
+    assert_false(isolate_scoreboard_update_down(b, 7000));
+    assert_true(isolate_scoreboard_update_down(b, 7001));
     struct isolate_slot *s = isolate_scoreboard_acquire_slot(b, 7);
-    assert_true(isolate_scoreboard_is_down(b, 7002)); /* the worker does not serve yet */
+    assert_true(isolate_scoreboard_update_down(b, 7002)); /* the worker does not serve yet */
     atomic_store(&s->state, ISOLATE_WORKER_SERVES);
-    assert_false(isolate_scoreboard_is_down(b, 7003));
+    assert_false(isolate_scoreboard_update_down(b, 7003));
     munmap(b, sizeof *b);
 }
 
@@ -68,13 +68,13 @@ static void scoreboard_serving_worker_resets_countdown(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
-    assert_false(isolate_scoreboard_is_down(b, 5000));
+    assert_false(isolate_scoreboard_update_down(b, 5000));
     struct isolate_slot *s = serve(b, 7);
-    assert_false(isolate_scoreboard_is_down(b, 9000));
+    assert_false(isolate_scoreboard_update_down(b, 9000));
     atomic_store(&s->pid, 0); /* the worker has exited */
-    assert_false(isolate_scoreboard_is_down(b, 9500));
-    assert_false(isolate_scoreboard_is_down(b, 11500));
-    assert_true(isolate_scoreboard_is_down(b, 11501));
+    assert_false(isolate_scoreboard_update_down(b, 9500));
+    assert_false(isolate_scoreboard_update_down(b, 11500));
+    assert_true(isolate_scoreboard_update_down(b, 11501));
     munmap(b, sizeof *b);
 }
 
