@@ -56,7 +56,7 @@ static void check_json(mk_str in)
 {
     mk_str object, value;
     double number;
-    if (!wr_json_find(in, &object))
+    if (!wr_json_find_object(in, &object))
         return;
     MK_ASSERT(object.p >= in.p && object.p + object.len <= in.p + in.len && object.len <= WR_JSON_LEN);
     MK_ASSERT(object.p[0] == '{' && object.p[object.len - 1] == '}');
@@ -71,7 +71,7 @@ static void check_other(mk_str in)
 {
     mk_str object;
     if (in.len <= WR_JSON_LEN && !memchr(in.p, '\n', in.len) && json_is_object(in))
-        MK_ASSERT(wr_json_find(in, &object) && object.len == in.len);
+        MK_ASSERT(wr_json_find_object(in, &object) && object.len == in.len);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -114,18 +114,18 @@ static bool skip_value(mk_str *s, unsigned depth)
            skip_literal(s, MK_STR("null")) || skip_number(s);
 }
 
-bool wr_json_find(mk_str output, mk_str *object)
+bool wr_json_find_object(mk_str text, mk_str *object)
 {
-    for (unsigned tries = 0; tries < TRIES && output.p;) {
-        if (output.len && output.p[0] == '{') {
-            mk_str rest = mk_str_first(output, WR_JSON_LEN);
+    for (unsigned tries = 0; tries < TRIES && text.p;) {
+        if (text.len && text.p[0] == '{') {
+            mk_str rest = mk_str_first(text, WR_JSON_LEN);
             if (skip_value(&rest, 0)) {
-                *object = mk_str_of(output.p, (size_t)(rest.p - output.p));
+                *object = mk_str_of(text.p, (size_t)(rest.p - text.p));
                 return true;
             }
             tries++;
         }
-        (void)mk_str_cut(&output, '\n');
+        (void)mk_str_cut(&text, '\n');
     }
     return false;
 }

@@ -10,7 +10,7 @@ enum { WR_JSON_DEPTH = 20, WR_JSON_LEN = 1 << 20 };
 
 /* Finds the first valid JSON object at the start of a line; ignores all other text. The functions below
  * accept only such an object. */
-bool wr_json_find(mk_str output, mk_str *object);
+bool wr_json_find_object(mk_str text, mk_str *object);
 /* Finds the first member with that name; *value includes quotes or brackets. The name must not need an
  * escape. */
 bool wr_json_member(mk_str object, mk_str name, mk_str *value);

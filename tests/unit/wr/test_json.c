@@ -6,7 +6,7 @@
 static bool is_json(const char *text)
 {
     mk_str object, s = mk_str_from_c(text);
-    return wr_json_find(s, &object) && object.p == s.p && object.len == s.len;
+    return wr_json_find_object(s, &object) && object.p == s.p && object.len == s.len;
 }
 
 static void json_only_valid_objects_are_accepted(void **state)
@@ -71,7 +71,7 @@ static void json_depth_is_limited(void **state)
             text[len++] = ']';
         text[len++] = '}';
         mk_str object;
-        assert_int_equal(wr_json_find(mk_str_of(text, len), &object), depth < WR_JSON_DEPTH);
+        assert_int_equal(wr_json_find_object(mk_str_of(text, len), &object), depth < WR_JSON_DEPTH);
     }
 }
 
@@ -79,11 +79,11 @@ static void json_object_is_found_among_lines(void **state)
 {
     (void)state;
     mk_str object;
-    assert_true(
-        wr_json_find(MK_STR("error: {\"x\":1}\n{ not this\n\n{\"a\":2}{\"b\":3}\n{\"c\":4}"), &object));
+    assert_true(wr_json_find_object(MK_STR("error: {\"x\":1}\n{ not this\n\n{\"a\":2}{\"b\":3}\n{\"c\":4}"),
+                                    &object));
     assert_str(object, "{\"a\":2}");
-    assert_false(wr_json_find(MK_STR(""), &object));
-    assert_false(wr_json_find(MK_STR("[1]\n {\"a\":1}\n"), &object));
+    assert_false(wr_json_find_object(MK_STR(""), &object));
+    assert_false(wr_json_find_object(MK_STR("[1]\n {\"a\":1}\n"), &object));
 }
 
 static void json_hostile_lines_are_fast(void **state)
@@ -93,7 +93,7 @@ static void json_hostile_lines_are_fast(void **state)
     for (size_t i = 0; i < sizeof text; i += 2)
         text[i] = '{', text[i + 1] = '\n';
     mk_str object;
-    assert_false(wr_json_find(mk_str_of(text, sizeof text), &object));
+    assert_false(wr_json_find_object(mk_str_of(text, sizeof text), &object));
 }
 
 static void json_members_are_found_by_name(void **state)

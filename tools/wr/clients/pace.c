@@ -78,7 +78,7 @@ bool wr_pace_parse_output(mk_str output, struct wr_result *out, const char **why
 {
     mk_str json, kept;
     wr_result_init(out);
-    if (!wr_json_find(output, &json)) {
+    if (!wr_json_find_object(output, &json)) {
         *why = "it has no JSON object at the beginning of a line";
         return false;
     }

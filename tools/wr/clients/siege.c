@@ -75,7 +75,7 @@ bool wr_siege_parse_output(mk_str output, struct wr_result *out, const char **wh
     wr_result_init(out);
     for (mk_str line; wr_text_next_line(&rest, &line);)
         parse_line(&s, line);
-    if (!s.has_hits && wr_json_find(output, &json))
+    if (!s.has_hits && wr_json_find_object(output, &json))
         parse_json(&s, json);
     if (s.is_capped)
         *why = "siege ran fewer clients than requested; raise `limit` in siege.conf (siege -C shows where it "

@@ -107,5 +107,5 @@ bool wr_weighttp_parse_output(mk_str output, struct wr_result *out, const char *
 {
     mk_str json;
     wr_result_init(out);
-    return wr_json_find(output, &json) ? parse_json(json, out, why) : parse_text(output, out, why);
+    return wr_json_find_object(output, &json) ? parse_json(json, out, why) : parse_text(output, out, why);
 }
