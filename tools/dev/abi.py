@@ -34,7 +34,7 @@ def why_not():
 
 
 def probe(root):
-    """Returns a program with a pointer to each function."""
+    """Returns the source of a C program that declares a pointer to each public function."""
     headers = sorted((root / "include" / "monkey").glob("*.h"))
     lines = [f"#include <monkey/{header.name}>" for header in headers]
     names = {name for header in headers for name in FUNCTION.findall(COMMENT.sub("", header.read_text()))}

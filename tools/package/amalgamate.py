@@ -375,8 +375,8 @@ class Amalgamation:
         raise Problem(f"{of}: {name} not found")
 
     def read(self, path, folders):
-        """Reads a file after the headers that it includes. Moves system headers outside of #if to the beginning, with the macros that
-        are defined before them; other system headers stay in place."""
+        """Reads the headers that a file includes, then the file. Moves `#include` lines of system headers outside #if, and the macros
+        defined before them, to the beginning of the amalgamation; the others stay in place."""
         if path in self.parts:
             return
         self.parts[path] = None

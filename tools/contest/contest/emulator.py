@@ -123,7 +123,7 @@ def counted(counter):
 
 
 def settled(counter, quiet=0.2, seconds=5):
-    """Waits until the count hardly changes, when the last requests have finished, and returns the count."""
+    """Waits until the count hardly changes, which means that the last requests have finished; returns the count."""
     end, last = time.monotonic() + seconds, counted(counter)
     while time.monotonic() < end:
         time.sleep(quiet)
