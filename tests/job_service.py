@@ -195,7 +195,7 @@ class JobServer:
 
 
 def check_failures(queue):
-    """Pushes jobs that fail to an empty queue, checks their attempts, drops one failed job and runs another again."""
+    """Pushes failing jobs onto an empty queue, checks their attempts, drops one failed job and runs another again."""
     queue.server.allow("has failed")
     queue.push("third")
     queue.wait_for_ends(["third"])

@@ -72,7 +72,9 @@ def command_of_the_guide():
 
 
 def test_gdb_breaks_in_a_handler(monkey, tmp_path):
-    """Attaches as the guide describes, but to a process of this server: the command of the guide may find those of others."""
+    """gdb, attached as the guide describes, stops at a breakpoint in a handler.
+
+    The guide's pgrep command may find workers of other servers, so the test selects a worker of its own server."""
     path = tmp_path / "pages.c"
     path.write_text(SOURCE)
     server = monkey(args=["run", "-p", "0", path], environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A response read at once and in pieces has the same end, body and remaining input; only the reason for a
- * rejection may differ, since pieces may be rejected earlier. */
+/* The parser must return the same result, body and remaining input whether it reads a response at once or in
+ * pieces. Only the reason for a rejection may differ, because pieces may be rejected earlier. */
 #include "base/assert.h"
 #include "http/response_parser.h"
 
