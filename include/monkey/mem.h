@@ -11,9 +11,9 @@ extern "C" {
 #endif
 
 /**
- * Heap memory for objects that outlive a request, or that end before their configuration does. Requests and
- * configurations have their own memory: mk_request_alloc() and mk_config_alloc(). All allocation functions
- * may return NULL. Thread-safe.
+ * Heap memory for objects that outlive a request, or that must be freed before their configuration is.
+ * Requests and configurations have their own memory: mk_request_alloc() and mk_config_alloc(). All allocation
+ * functions may return NULL. Thread-safe.
  */
 MK_API void *mk_mem_alloc(size_t size) MK_API_MUST_USE;
 /** Allocates n * size zeroed bytes. Also returns NULL on overflow. */

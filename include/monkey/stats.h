@@ -101,9 +101,9 @@ MK_API unsigned mk_stat_register_table(struct mk_stat_registry *registry, const 
  */
 MK_API uint32_t mk_stat_series(struct mk_stat_registry *registry, unsigned table, const mk_str *values);
 /**
- * Returns the cells of a series in a row: one for each metric, in order, with the cells of a histogram last.
- * Keep the pointer. Workers use mk_worker_cells() instead. The row MK_STAT_SERVER is for gauges of the whole
- * server. Returns NULL if out of memory, or if there is no series.
+ * Returns the cells of `series` in row `row`: one for each metric, in order, with the cells of a histogram
+ * last. Keep the pointer. Workers use mk_worker_cells() instead. The row MK_STAT_SERVER is for gauges of the
+ * whole server. Returns NULL if out of memory, or if there is no series.
  */
 MK_API uint64_t *mk_stat_cells(struct mk_stat_registry *registry, uint32_t series, unsigned row);
 /** Hides a series that the configuration no longer contains, or shows it again. Hidden series are not
