@@ -27,7 +27,8 @@ bool duda_schema_field_is_present(const struct duda_schema_field *m, const void 
 struct duda_value duda_schema_field_value(const struct duda_schema_field *m, const void *base);
 /* Returns the value of one list element, or of the field itself if it is not a list. */
 struct duda_value duda_schema_field_value_at(const struct duda_schema_field *m, const void *at);
-/* Writes an integer field that is present and not a list. The output is that of its value, at less cost. */
+/* Writes the value of an integer field, which must be present and not a list. This is faster than writing the
+ * result of duda_schema_field_value(). */
 void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda_schema_field *m,
                                      const void *base);
 /* Returns the index of the field with that name, or MK_STR_NONE. */

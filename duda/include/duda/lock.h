@@ -19,10 +19,10 @@ extern "C" {
  * Acquires the lock, and waits up to `timeout_ms` milliseconds for it (MK_FOREVER: no limit; 0: does not
  * wait, and returns -EBUSY if another handler holds the lock or waits for it). Handlers acquire it in FIFO
  * order. The lock is released by duda_unlock(), or when the handler ends for any reason; functions that were
- * deferred after the handler's first duda_lock() still run under the lock. Returns 0; -ETIME when the time
- * limit has passed; -ETIMEDOUT; -ECANCELED; -EDEADLK: the handler already holds the lock, or waiting would
- * cause a deadlock; -EINVAL: the name is empty or longer than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a
- * handler, not in its deferred functions.
+ * deferred after the handler's first duda_lock() still run under the lock. Returns 0; -ETIME: `timeout_ms`
+ * has passed; -ETIMEDOUT: the handler's deadline has passed; -ECANCELED: the handler was cancelled; -EDEADLK:
+ * the handler already holds the lock, or waiting would cause a deadlock; -EINVAL: the name is empty or longer
+ * than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a handler, not in its deferred functions.
  *
  * Handlers that acquire several locks must acquire them in a fixed order. Otherwise two handlers wait for
  * each other's locks, a deadlock: the call that would close such a cycle of waiting handlers returns

@@ -81,9 +81,11 @@ struct duda_schema {
     const char *name; /**< type name in OpenAPI, "struct person"; may be NULL */
     size_t size;      /**< size of the struct */
     const struct duda_schema_field *fields;
-    size_t n;           /**< at most DUDA_SCHEMA_FIELDS_MAX */
-    size_t field_size;  /**< sizeof(struct duda_schema_field) of the service; set by DUDA_SCHEMA() */
-    size_t schema_size; /**< sizeof(struct duda_schema) of the service; set by DUDA_SCHEMA() */
+    size_t n; /**< at most DUDA_SCHEMA_FIELDS_MAX */
+    /** sizeof(struct duda_schema_field) when the service was compiled; set by DUDA_SCHEMA() */
+    size_t field_size;
+    /** sizeof(struct duda_schema) when the service was compiled; set by DUDA_SCHEMA() */
+    size_t schema_size;
     /** Ignores unknown fields; otherwise they are errors. */
     bool allow_unknown;
     /** Validates rules across members: returns NULL, or an error such as "`end` must be after `start`".

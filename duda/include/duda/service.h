@@ -128,7 +128,7 @@ struct duda_route {
 struct duda_routes {
     const struct duda_route *first;
     size_t n;
-    size_t entry_size; /**< sizeof(struct duda_route) of the service */
+    size_t entry_size; /**< sizeof(struct duda_route) when the service was compiled */
 };
 
 /* clang-format off */

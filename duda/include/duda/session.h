@@ -117,8 +117,8 @@ MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
  * workers of this server remember the IDs of destroyed and replaced sessions until the cookie would reach its
  * idle timeout. This list holds 65536 IDs, is not shared with other machines, and is lost on restart. If a
  * copied cookie must never become valid again, keep sessions in a [KV] or [REDIS] store. When the list is
- * full, it drops the IDs of sessions without a login (duda_session_regenerate()) first, then those of the
- * address that destroyed the most sessions.
+ * full, the IDs of sessions without a login (see duda_session_regenerate()) are evicted first, then those of
+ * the client address that has the most IDs in the list.
  */
 MK_API int duda_session_destroy(struct duda_ctx *d) MK_API_MUST_USE;
 

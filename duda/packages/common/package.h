@@ -147,7 +147,7 @@ struct package_type {
         __VA_ARGS__, NULL                                                                                    \
     }
 
-/* Arguments of PACKAGE_PLUGIN() for a section of PACKAGE_TYPE(). */
+/* Pass this to PACKAGE_PLUGIN() if the package defines its section with PACKAGE_TYPE(). */
 #define PACKAGE_HAS_TYPE                                                                                     \
     .sections = sections, .load = load_sections, .worker_start = package_worker_start,                       \
     .worker_stop = package_worker_stop

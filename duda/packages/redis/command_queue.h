@@ -9,7 +9,7 @@
 
 /* The replies that a handler waits for. */
 struct redis_reply_wait {
-    struct duda_wait *wait; /* the handler's wait, which may cover several of these */
+    struct duda_wait *wait; /* the handler's wait; several redis_reply_wait structs may share it */
     struct duda_redis_reply *replies;
     size_t got;
     bool is_over, is_not_sent; /* is_not_sent: the batch failed before its bytes were sent */
