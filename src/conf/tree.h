@@ -40,8 +40,8 @@ struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct m
 /* Returns the first section of that name, NULL if there is none. */
 const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk_str name);
 
-/* Returns the position of `part` if it is a slice of the source line, or else of the value. A slice of a
- * value with expanded references is not part of the line. */
+/* Returns the position of `part` if it is a slice of the source line; otherwise the position of the entry's
+ * value, for example because `part` is a slice of a value whose references were expanded. */
 struct mk_conf_source_pos mk_conf_tree_value_pos(const struct mk_conf_entry *e, mk_str part);
 
 #endif

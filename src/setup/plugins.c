@@ -119,7 +119,8 @@ static bool list_plugin_features(const struct mk_plugin_object *o, void *feature
     return true;
 }
 
-/* Opens all plugins, each in a child process first. This happens only once, for all hints. */
+/* Returns the name of a plugin that provides the feature, or NULL. The first call opens all plugins, each in
+ * a child process first, and lists their features for later calls. */
 static const char *find_available_feature(struct mk_config_generation *g, enum feature_kind what, mk_str name)
 {
     if (!g->has_listed_available)

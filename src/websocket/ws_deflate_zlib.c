@@ -13,9 +13,10 @@ enum {
     WINDOW = 1 << WINDOW_BITS,
     STEP = 4096, /* minimum output space per call */
     TAIL_LEN = 4,
-    TABLES_FREE = 64,           /* blocks with dynamic tables that any message may have */
+    TABLES_FREE = 64,           /* number of blocks with dynamic Huffman codes allowed in every message,
+                                 * whatever its length */
     TABLES_EVERY = 128,         /* message bytes that allow one more such block: no compressor produces
-                                 * more */
+                                 * more blocks than that */
     TABLES_COST = 1024,         /* cost of building tables, in bytes that could be inflated in that time */
     END_COST = 64 * 1024,       /* cost of a final block: the window is saved and restored */
     HEAD_BITS_MAX = 3 + 7 + 32, /* block header without tables */

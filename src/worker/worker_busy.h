@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures how long each iteration of a worker's event loop takes, because other events wait until it
- * ends. */
+/* Measures how long each iteration of a worker's event loop takes, because other events wait until it ends.
+ * Iterations are measured only if mk_worker_busy_init() sets a limit or mk_worker_measure_loop() (see
+ * monkey/worker.h) sets a histogram. */
 #ifndef MK_WORKER_WORKER_BUSY_H
 #define MK_WORKER_WORKER_BUSY_H
 
