@@ -59,7 +59,8 @@ struct auth_attempt_key auth_attempts_key(const struct auth_shared *s, const str
     return c;
 }
 
-/* Returns the client's index in the bucket, or -1 if it has none, and the client's word. */
+/* Returns the index of the client's counter in the bucket, and stores the counter in *word. Returns -1 if the
+ * client has no counter. */
 static int find_counter(const struct auth_bucket *b, const struct auth_attempt_key *c, int64_t now,
                         uint64_t *word)
 {

@@ -59,7 +59,7 @@ static struct event *make_snapshot_event(const struct live *l)
     return new_event(MK_STR_NULL, RETRY_MS, &data);
 }
 
-/* Creates the first event of each viewer. */
+/* Creates the event with the history, which a new viewer receives first. */
 static struct event *make_history_event(const struct live *l)
 {
     struct mk_buf data = mk_buf_growing(TEXT_MAX);
