@@ -342,7 +342,7 @@ def test_tunnel_directions_are_independent(server):
 
 @pytest.mark.parametrize("target", ["/echo", "/both?1000000000", "/idle"])
 def test_tunnel_memory_is_bounded(start, target):
-    """Backpressure slows a peer down if it does not read, or if its data is not read."""
+    """Memory stays bounded if a peer does not read: backpressure slows down the side that sends."""
     server = start(environment={"ASAN_OPTIONS": ENVIRONMENT["ASAN_OPTIONS"] + ":quarantine_size_mb=1"})
     stop, clients, threads = threading.Event(), [], []
     with server.connect() as c:

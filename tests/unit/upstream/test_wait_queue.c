@@ -92,8 +92,8 @@ static void wait_queue_times_out_despite_new_waiters(void **state)
     release_all(first, busy[0], busy[1]);
 }
 
-/* A reload raises the connection limit: waiting requests of an exiting worker would otherwise block requests
- * of the new workers. */
+/* When a reload raises the connection limit, the new limit also applies to requests that wait in an exiting
+ * worker. Otherwise they would block requests of the new workers. */
 static void wait_queue_uses_published_connection_limit(void **state)
 {
     (void)state;
