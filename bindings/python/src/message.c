@@ -286,8 +286,9 @@ static PySendResult am_send(PyObject *self, PyObject *value, PyObject **result)
                 return status;
             value = Py_None;
         }
-        PyObject *waiting =
-            Py_NewRef(m->waiting); /* keeps it alive: the future of another event loop might call close() */
+        /* Own reference, because the future of another event loop might call our close(), which releases
+         * m->waiting. */
+        PyObject *waiting = Py_NewRef(m->waiting);
         PySendResult status = PyIter_Send(waiting, value, result);
         Py_DECREF(waiting);
         if (status == PYGEN_NEXT)
