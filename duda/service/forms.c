@@ -162,8 +162,8 @@ int duda_form_load(struct duda_ctx *d, const struct mk_form_limits *fields,
     return form->result;
 }
 
-/* Returns true on failure. Also returns true for a request without a form, such as a GET, but records no error
- * then: such a request simply has no fields. */
+/* Returns true on failure. Also returns true for a request without a form, such as a GET, but records no
+ * error then: such a request simply has no fields. */
 bool duda_form_load_implicitly(struct duda_ctx *d)
 {
     int e = duda_form_load(d, NULL, NULL);
