@@ -64,13 +64,13 @@ char **wr_command_from_url(char *url, uint64_t requests, bool keep_alive, struct
 {
     enum { WORDS = 8 };
     char **words = mk_arena_zalloc(arena, WORDS, sizeof *words);
-    mk_str concurrency_text = mk_arena_printf(arena, "%llu", (unsigned long long)requests);
-    if (!words || !concurrency_text.p)
+    mk_str requests_text = mk_arena_printf(arena, "%llu", (unsigned long long)requests);
+    if (!words || !requests_text.p)
         return NULL;
     size_t n = 0;
     words[n++] = copy_str(arena, MK_STR("weighttp"));
     words[n++] = copy_str(arena, MK_STR("-n"));
-    words[n++] = copy_str(arena, concurrency_text);
+    words[n++] = copy_str(arena, requests_text);
     words[n++] = copy_str(arena, MK_STR("-t"));
     words[n++] = copy_str(arena, MK_STR("10"));
     if (keep_alive)
@@ -91,12 +91,12 @@ static bool has_any_word(const struct wr_command *c, const char *const *which)
     return false;
 }
 
-static mk_str replace_placeholder(struct mk_arena *arena, mk_str word, mk_str what, unsigned concurrency_text)
+static mk_str replace_placeholder(struct mk_arena *arena, mk_str word, mk_str what, unsigned number)
 {
     const char *at = memmem(word.p, word.len, what.p, what.len);
     size_t before = (size_t)(at - word.p);
     mk_str rest = mk_str_skip(word, before + what.len);
-    return mk_arena_printf(arena, "%.*s%u%.*s", MK_STR_ARG(mk_str_first(word, before)), concurrency_text,
+    return mk_arena_printf(arena, "%.*s%u%.*s", MK_STR_ARG(mk_str_first(word, before)), number,
                            MK_STR_ARG(rest));
 }
 

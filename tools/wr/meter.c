@@ -150,7 +150,7 @@ bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_
         return false;
     if (!m->server->cgroup) { /* `used` lacks the processes that started after the last sample */
         struct wr_cpu more;
-        wr_process_tree_read_new_cpu(m->server, &more);
+        wr_process_tree_sum_cpu_of_new(m->server, &more);
         wr_cpu_add(&used, &more);
     }
     if (!sample_threads_and_memory(m)) /* the memory after the load is not recorded as a sample */

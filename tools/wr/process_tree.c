@@ -289,7 +289,7 @@ void wr_process_tree_read_process_cpu(struct wr_process_tree *f, struct wr_cpu *
     }
 }
 
-void wr_process_tree_read_new_cpu(const struct wr_process_tree *f, struct wr_cpu *sum)
+void wr_process_tree_sum_cpu_of_new(const struct wr_process_tree *f, struct wr_cpu *sum)
 {
     *sum = (struct wr_cpu){0, 0, 0};
     for (size_t i = 0; i < f->n; i++) {

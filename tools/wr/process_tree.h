@@ -20,8 +20,8 @@ void wr_process_tree_fini(struct wr_process_tree *f);
 /* Adds a process unless it is already in the tree or has exited. Returns false if out of memory. */
 bool wr_process_tree_add(struct wr_process_tree *f, pid_t pid) MK_MUST_USE;
 struct wr_process *wr_process_tree_find(struct wr_process_tree *f, pid_t pid);
-/* Adds all descendants except wr itself or, if there is a cgroup, all its processes. Returns false if out of
- * memory. */
+/* Adds all descendants of the processes in the tree or, if the tree has a cgroup, all processes of the cgroup;
+ * never wr itself. Returns false if out of memory. */
 bool wr_process_tree_add_descendants(struct wr_process_tree *f) MK_MUST_USE;
 /* Marks as roots the processes without a parent in the tree. */
 void wr_process_tree_mark_roots(struct wr_process_tree *f);
@@ -54,6 +54,6 @@ void wr_process_tree_start_interval(struct wr_process_tree *f);
 unsigned wr_process_tree_count_threads(const struct wr_process_tree *f, uint64_t least_ns,
                                        uint64_t *waited_ns, uint64_t *longest_ns);
 /* Adds up the CPU time of processes found since the last read. */
-void wr_process_tree_read_new_cpu(const struct wr_process_tree *f, struct wr_cpu *sum);
+void wr_process_tree_sum_cpu_of_new(const struct wr_process_tree *f, struct wr_cpu *sum);
 
 #endif
