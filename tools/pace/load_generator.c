@@ -372,7 +372,7 @@ static uint64_t next_wakeup(const struct pace_load_generator *l, uint64_t now)
     return due < next ? due : next;
 }
 
-/* Reads from connections that had more data than the last loop iteration has read. */
+/* Continues to read from connections whose data the last loop iteration did not read completely. */
 static void continue_reading_connections(struct pace_load_generator *l)
 {
     struct mk_list turn;
