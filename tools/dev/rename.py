@@ -57,7 +57,7 @@ def local_words(rules, name, kind="local"):
 
 
 def is_function(text, start, end):
-    """Returns whether the identifier is a function's, in a call, a definition or a value, not a member's or a variable's."""
+    """Returns whether the identifier names a function (in a call, in a definition or as a value), not a member or a variable."""
     before, after, name = text[max(0, start - 40):start].rstrip(), text[end:end + 1], text[start:end]
     if before.endswith((".", "->")):
         return False

@@ -75,7 +75,7 @@ class Setup:
 
 @dataclass
 class Prepared:
-    """A contestant that is ready to start; may be started repeatedly, one at a time."""
+    """A contestant that is ready to start. It may be started repeatedly, after the previous process has been stopped."""
     contestant: Contestant
     setup: Setup
     program: str

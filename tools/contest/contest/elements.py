@@ -37,8 +37,8 @@ def tag(name, /, *children, **attributes):
 
 
 def inline(line):
-    """Converts `code`, **strong** and [text](link) in a line; a link keeps only its text, because the page loads and links
-    nothing."""
+    """Converts `code`, **strong** and [text](link) in a line; of a link only the text remains, because the page must not
+    load or link to anything."""
     line = html.escape(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line), quote=True)
     line = re.sub(r"`([^`]+)`", r"<code>\1</code>", line)
     return Markup(re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", line))

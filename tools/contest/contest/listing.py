@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists contestants with version and state, or the reason for their absence; and cases with steps and duration."""
+"""Lists the contestants, with version and state or the reason for their absence, and the cases, with steps and duration."""
 from contest import case as cases
 from contest import contestant, run
 

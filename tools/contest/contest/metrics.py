@@ -19,7 +19,7 @@ class Metric:
 
     @property
     def inside(self):
-        """The title within a sentence."""
+        """The title as it appears within a sentence."""
         return self.title if self.title.startswith("CPU") else self.title[0].lower() + self.title[1:]
 
     def write(self, value):
@@ -113,7 +113,7 @@ def _scaled(value, units):
 
 
 def span(low, high, kind):
-    """Formats an interval, with the unit only once if it is the same."""
+    """Formats an interval, with the unit only once if both ends have the same unit."""
     if not (known(low) and known(high)):
         return DASH
     a, b = write(low, kind), write(high, kind)

@@ -61,7 +61,7 @@ def css(dark):
 
 
 def placeholder(name):
-    """Placeholders stand for CSS variables while matplotlib draws, because it supports only real colors."""
+    """Returns the color that stands for a CSS variable in matplotlib's drawings: matplotlib supports only real colors."""
     return f"#fe{list(variables()).index(name):04x}"
 
 

@@ -66,7 +66,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 
 def inside(program):
-    """Returns the path of our own program without the folder of the project."""
+    """Returns the path of our own program relative to the project's folder."""
     return str(Path(program).relative_to(PROJECT)) if program and Path(program).is_relative_to(PROJECT) else program
 
 
@@ -211,7 +211,7 @@ class Referee:
         return "cgroup" if "cgroup" in kinds else next(iter(kinds), None)
 
     def save(self):
-        """Continues after a write error, because the disk may have space later."""
+        """Saves the record. A write error does not end the run, because the disk may have space later."""
         try:
             record.save(self.record, self.order.folder)
             self.unsaved = None

@@ -31,7 +31,7 @@ def _sentences(entries, results):
 
 
 def _ours(results):
-    """Losses come first, so that readers need not search for them."""
+    """Renders the results of our server: losses come first, so that readers need not search for them."""
     if not results.ours:
         return None
     found, more, us = wording.tally(results), wording.others(results), results.title(results.ours)

@@ -120,7 +120,7 @@ class Verdict:
 
 
 def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, variables=None):
-    """wrk sends the requests, and its script compares every response byte by byte with the body or, if there is none, with the
+    """Lets wrk send the requests; wrk's script compares every response byte by byte with the body or, if there is none, with the
     files named by the variables CONTEST_PATHS and CONTEST_ROOT. If the server sends no response at all, it gets more time: the
     server may be slow or the machine busy."""
     variables = dict(variables or {})

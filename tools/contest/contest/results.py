@@ -216,14 +216,14 @@ class Results:
     # ---- Judgment ----
 
     def is_open(self, case):
-        """Returns whether latency shows how long visitors would wait. In a closed loop it is mostly connections divided by the
-        rate."""
+        """Returns whether latency shows how long visitors would wait. In a closed loop, latency is mostly the number of
+        connections divided by the rate."""
         return self.record.cases[case].axis == "rate"
 
     def ranked(self, case):
-        """Returns the metrics that can be won in this case, the deciding one first: those of the case, then other comparable
-        ones. A rate set by the client says nothing about a server. In a closed loop latency follows from the rate, and PSS
-        divides shared memory among running contestants."""
+        """Returns the metrics that can be won in this case: first those that the case names, beginning with the deciding one,
+        then other comparable ones. Not comparable are: a rate that the client sets; latency in a closed loop, because it follows
+        from the rate; and PSS, because it divides shared memory among the running contestants."""
         about, opened = self.record.cases[case], self.is_open(case)
         comparable = {"rate": about.axis != "rate", "cpu_us": True, "p90_us": opened, "p99_us": opened}
         wanted = [m for m in about.metrics if m in RANKED]

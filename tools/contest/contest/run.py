@@ -207,7 +207,7 @@ def prepare(options):
 
 
 def make_material(folder, lists):
-    """Creates the list of many files only for cases that need it, because it takes a while."""
+    """Creates the material. The many small files and the web site are included only if a case needs them."""
     try:
         return material.make(folder, tree=material.TREE_FILES if "many" in lists else 0, site="site" in lists)
     except material.NoMaterial as error:

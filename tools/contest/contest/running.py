@@ -84,7 +84,7 @@ class Running:
         return [*family.members(self.pid, self.mark), *behind]
 
     def _look_at_ports(self):
-        """Checks the ports before the start: if another server has them, it would respond in place of this one."""
+        """Checks the ports before the start: another server that has one of them would respond in place of this one."""
         setup = self.prepared.setup
         for port in (setup.port, setup.tls_port, setup.h2c_port):
             if port and ports.is_taken(port):

@@ -120,7 +120,7 @@ def metrics_of(shot, alone=True):
 
 
 def doubtful(shot):
-    """Returns the omitted metrics: the client reports that it may have caused a large part of these latencies itself."""
+    """Returns the metrics to omit: latencies of which, according to the client, it may have caused a large part itself."""
     if not shot.get("doubt"):
         return []
     named = [name for name in LATENCIES if name in (shot.get("doubtful") or LATENCIES)]

@@ -123,7 +123,8 @@ def tell_commands(manifest, out=sys.stderr):
 # ---- Processes ----
 
 class Processes:
-    """The master and the local workers, with their output in files. The end of the block stops all of them."""
+    """The master and the local workers, with their output in files. Use it in a `with` statement: leaving the block
+    stops them all."""
 
     def __init__(self, folder):
         self.folder, self.running = Path(folder), {}
