@@ -173,6 +173,7 @@ static bool is_long_option(mk_str word)
     return false;
 }
 
+/* Returns the conflicting word. */
 const char *wr_command_find_concurrency_conflict(const struct wr_command *c)
 {
     mk_str option = mk_str_from_c(c->kind->concurrency);

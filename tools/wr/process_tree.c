@@ -126,7 +126,7 @@ bool wr_process_tree_add_descendants(struct wr_process_tree *f)
     }
     if (!has_children_files())
         return add_descendants_by_ppid(f);
-    /* New processes are inserted in order of age, so scan until no new one is found. */
+    /* The array is sorted by age, so a new process may be inserted before `i`: scan until none is found. */
     for (size_t before = f->n + 1; before != f->n;) {
         before = f->n;
         for (size_t i = 0; i < f->n; i++)
@@ -155,7 +155,7 @@ struct member_count {
     size_t n;
 };
 
-static bool count_if_in_tree(void *data, pid_t pid)
+static bool count_and_check_in_tree(void *data, pid_t pid)
 {
     struct member_count *a = data;
     a->n++;
@@ -173,7 +173,7 @@ static mk_err check_tree_owns_cgroup(struct wr_process_tree *f, const char *path
         wr_process_tree_read_process_cpu(f, &cpu); /* removes exited processes */
         if (!wr_process_tree_add_descendants(f))
             return -ENOMEM;
-        e = wr_cgroup_visit_processes(path, count_if_in_tree, &a);
+        e = wr_cgroup_visit_processes(path, count_and_check_in_tree, &a);
         if (!e && a.n != f->n)
             e = -ECANCELED;
     }

@@ -51,9 +51,9 @@ void wr_result_init(struct wr_result *r);
 int64_t wr_result_requests_served(const struct wr_result *r);
 /* Returns the sum of the reported errors; WR_UNKNOWN if none is reported. */
 int64_t wr_result_errors(const struct wr_result *r);
-/* The last step of each parser: computes the missing one of rate and seconds, and drops the latency without
- * requests. If the requests, or both rate and seconds, are missing, sets all numbers to WR_UNKNOWN and `why`,
- * and returns false. */
+/* The last step of each parser: computes the rate or the seconds if one of them is missing, and drops the
+ * latencies if there were no requests. If the number of requests is missing, or both the rate and the seconds,
+ * sets all numbers to WR_UNKNOWN, stores the reason in `why`, and returns false. */
 bool wr_result_fill_in(struct wr_result *r, const char **why);
 
 #endif

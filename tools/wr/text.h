@@ -20,7 +20,8 @@ bool wr_text_next_line(mk_str *rest, mk_str *line);
  *   %%  a percent sign;  a space: zero or more spaces and tabs;  other characters match themselves */
 bool wr_text_scan(mk_str line, const char *pattern, double *out);
 
-/* Parses digits with an optional fraction and exponent, and nothing else; at most WR_NUMBER_MAX. */
+/* Parses digits with an optional fraction and exponent. Returns false if the text contains anything else or
+ * if the number is above WR_NUMBER_MAX. */
 bool wr_text_parse_number(mk_str text, double *out);
 
 #endif
