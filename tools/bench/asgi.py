@@ -102,7 +102,7 @@ class Server:
 
 
 def compare(folder, app, environment, options):
-    """Returns the medians by server."""
+    """Prints the CPU time per request of each server; returns the medians by server."""
     servers = [Server(name, folder, app, environment) for name in commands(folder, app, 0)]
     try:
         for server in servers:

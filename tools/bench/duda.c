@@ -49,7 +49,7 @@ static int open_websocket_with_callbacks(struct duda_ctx *d)
     return duda_websocket_open(d, &callback_options, NULL, &s);
 }
 
-static int echo_in_loop(struct duda_ctx *d)
+static int echo_sequentially(struct duda_ctx *d)
 {
     struct duda_websocket *s;
     struct duda_message m;
@@ -80,6 +80,6 @@ static int crash(struct duda_ctx *d)
 
 DUDA_SERVICE(bench, DUDA_GET("/hello", send_greeting, ""), DUDA_GET("/json", send_json, ""),
              DUDA_GET("/plaintext", send_plaintext, ""), DUDA_GET("/nap", sleep_for_an_hour, ""),
-             DUDA_GET("/calls", open_websocket_with_callbacks, ""), DUDA_GET("/line", echo_in_loop, ""),
+             DUDA_GET("/calls", open_websocket_with_callbacks, ""), DUDA_GET("/line", echo_sequentially, ""),
              DUDA_GET("/room", open_websocket_in_topic, ""), DUDA_GET("/say", publish_to_topic, ""),
              DUDA_GET("/crash", crash, ""));

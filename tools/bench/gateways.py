@@ -117,7 +117,7 @@ class Gateways(Bench):
 # ---- Measurements ----
 
 def compare(what, bench, path, servers, aims):
-    """Measures the servers and checks the ratios of their times against the aims. If a server fails to start, the servers that
+    """Measures the servers and checks the ratios of their times against the goals. If a server fails to start, the servers that
     were started before it are stopped."""
     with contextlib.ExitStack() as stack:
         times, memory = bench.compare(path, [stack.enter_context(each) for each in servers], bench.options.connections)

@@ -33,7 +33,7 @@ def call(*command, **options):
 
 
 def kernel_headers(folder):
-    """Links the kernel headers, which Debian's musl-gcc does not find."""
+    """Symlinks the kernel headers, which Debian's musl-gcc does not find, into the folder; returns the folder."""
     multiarch = call("gcc", "-print-multiarch").strip()
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("linux", "asm", "asm-generic"):
