@@ -127,7 +127,8 @@ class FileScope:
         elif self._is_static(texts):
             self.ordinary.update(self._declarators(one))
         else:
-            names = [name for name in self._declarators(one) if name != texts[0]] # a macro has no type before it
+            # a name that is the first token has no type before it: it is a macro call, not a declarator
+            names = [name for name in self._declarators(one) if name != texts[0]]
             is_function = bool(names) and "extern" not in texts and "weak" not in texts and texts[texts.index(names[0]) + 1] == "("
             self.external.update(names)
             if is_function:
@@ -253,7 +254,7 @@ class Renamer:
 
     @staticmethod
     def _member_arguments(words):
-        """Returns the positions of macro arguments that are members: the last argument of offsetof() and the like."""
+        """Returns the positions of macro arguments that name members: the last argument of offsetof() and the like."""
         found = set()
         for i, word in enumerate(words):
             if word not in MEMBER_MACROS or words[i + 1:i + 2] != ["("]:
@@ -269,8 +270,8 @@ class Renamer:
 
     @staticmethod
     def _member_positions(tokens, significant):
-        """Returns the positions of members: names before `;`, `,`, `[`, `:` or `)` that are directly in the body of a struct or union,
-        outside of brackets."""
+        """Returns the positions of member names: those before `;`, `,`, `[`, `:` or `)` that are directly in the body of a struct or
+        union, outside of brackets."""
         found, stack = set(), []
         for at, i in enumerate(significant):
             text = tokens[i][1]
@@ -337,7 +338,7 @@ def name_of(path, folder):
 
 
 class Part:
-    """A header or a source: its text without #include lines, and the headers of ours that it includes."""
+    """A header or a source: its text without #include lines, and those of our headers that it includes."""
 
     def __init__(self, path, text, headers):
         self.path, self.text, self.headers = path, text, headers
@@ -444,7 +445,7 @@ class Amalgamation:
         return found
 
     def system_macros(self):
-        """Returns the macros of the system headers, which would replace equal names of ours."""
+        """Returns the macros of the system headers, which would replace our identifiers of the same name."""
         text = self.settings() + "".join(f"#include <{name}>\n" for name in self.system)
         done = subprocess.run([self.build.compiler, "-std=gnu17", *self.build.system_options, "-dM", "-E", "-"], input=text,
                               capture_output=True, text=True, check=False)
@@ -521,8 +522,8 @@ class Amalgamation:
         return "\n".join(out)
 
     def hide_functions(self, part):
-        """Returns the text with all functions static that are not public, so that they cannot clash with functions of a program, and
-        compilers omit those that are not called."""
+        """Returns the text with all non-public functions made static: they cannot clash with functions of the program, and the compiler
+        omits those that are never called."""
         out, at = [], 0
         for offset, name in part.scope.functions:
             if name not in self.public.external and name not in self.variables:
@@ -568,7 +569,7 @@ def public_headers():
 
 
 def squeeze(text):
-    """Returns the text without the license line of each file, and with single empty lines instead of runs of them."""
+    """Returns the text without the license line of each file, and with each run of empty lines reduced to one."""
     text = text.replace("/* SPDX-License-Identifier: Apache-2.0 */\n", "")
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
