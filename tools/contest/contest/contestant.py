@@ -317,7 +317,7 @@ def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
 
 def _give_away(setup: Setup, names: list[str]) -> None:
     """Gives these files and folders to the user `nobody`: servers started as root write to them as that user. Everything else
-    still belongs to root, because root reads its configuration and runs programs from these folders."""
+    still belongs to root, because the server reads its configuration and starts programs from these folders as root."""
     for path in [setup.folder / name for name in names if setup.log or name != ACCESS_LOG]:
         if path.suffix == ".log":
             path.touch()

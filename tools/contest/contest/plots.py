@@ -366,7 +366,8 @@ def over_time(results, case, looks=None):
 
 
 def _samples(results, case, steps):
-    """Returns {name: [seconds, share, KB]} of the first round with samples, and the seconds per step."""
+    """Returns {name: [(seconds, CPU share, KB), ...]} of the round with samples for the most steps, and the length of a step in
+    seconds."""
     taken = {}
     for shot in results.record.shots:
         if shot.case == case and shot.samples and shot.contestant in results.present(case):

@@ -120,7 +120,7 @@ def metrics_of(shot, alone=True):
 
 
 def doubtful(shot):
-    """Returns the metrics to omit: latencies of which, according to the client, it may have caused a large part itself."""
+    """Returns the latency metrics to omit: according to the client, it may itself have caused a large part of these latencies."""
     if not shot.get("doubt"):
         return []
     named = [name for name in LATENCIES if name in (shot.get("doubtful") or LATENCIES)]
