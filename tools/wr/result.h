@@ -52,8 +52,8 @@ int64_t wr_result_requests_served(const struct wr_result *r);
 /* Returns the sum of the reported errors; WR_UNKNOWN if none is reported. */
 int64_t wr_result_errors(const struct wr_result *r);
 /* The last step of each parser: computes the rate or the seconds if one of them is missing, and drops the
- * latencies if there were no requests. If the number of requests is missing, or both the rate and the seconds,
- * sets all numbers to WR_UNKNOWN, stores the reason in `why`, and returns false. */
+ * latencies if there were no requests. If the number of requests is missing, or both the rate and the
+ * seconds, sets all numbers to WR_UNKNOWN, stores the reason in `why`, and returns false. */
 bool wr_result_fill_in(struct wr_result *r, const char **why);
 
 #endif
