@@ -149,7 +149,7 @@ static void check_for_file_changes(struct run *r)
     rebuild_and_restart(r);
 }
 
-/* ---- Requests of the front server ---- */
+/* ---- Requests from the front server ---- */
 
 static void write_failure_page(struct run *r, const struct dev_source_unit *unit, bool html,
                                struct mk_buf *response)

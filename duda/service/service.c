@@ -222,9 +222,9 @@ static const struct duda_route *find_unsafe_route(const struct duda_routes *rout
     return NULL;
 }
 
-/* In development mode: warns about services without a CSRF check. Browsers do not send a session cookie with
- * such a request of another site (SameSite=Lax), but they send it with requests of other hosts of the same
- * domain. */
+/* In development mode: warns about a service that has sessions and unsafe routes but no CSRF check. Because
+ * of SameSite=Lax, browsers do not send the session cookie with unsafe requests from other sites, but they do
+ * with those from other hosts of the same domain. */
 static void warn_without_csrf_check(struct mk_config *config, const struct duda_service *service)
 {
     static const char *const sessions[] = {"duda_session_set"}, *const checks[] = {"duda_csrf_check"};

@@ -20,8 +20,9 @@ bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct
 /* Records a validation error. Returns true if parsing can continue: false once there are too many errors. */
 bool duda_json_cursor_add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
                                 mk_str text);
-/* Returns the result of the parser, and puts the error that stopped it first: the others may be mere
- * consequences of it, as in truncated text. */
+/* Returns 0, the error that stopped the parser, or -EINVAL if there are validation errors. Inserts the
+ * parser's error, except -ENOMEM, before the validation errors, which may be mere consequences of it (for
+ * example, in truncated text). */
 int duda_json_cursor_finish(struct duda_json_cursor *c);
 
 /* Adds the error of a reader as the first one. */

@@ -106,9 +106,9 @@ MK_API void mk_deferred_free(struct mk_deferred *deferred);
 /**
  * Runs work(ctx) in another thread, where it may block, and then done(ctx) in the loop. `work` must access
  * nothing of the worker, the request or the configuration except through `ctx`. `ctx` must live until `done`,
- * so do not allocate it from a request, which may end earlier. Both functions are always called, even if the
- * worker stops: it waits for them before worker_stop. Returns 0, or -EAGAIN if no thread is available, too
- * many jobs (1024) are queued, or the worker is stopping: neither function is then called. Threads are
+ * so do not allocate it from a request, which may end earlier. If the result is 0, both functions are called,
+ * even if the worker stops in the meantime: it waits for them before worker_stop. On -EAGAIN (no thread is
+ * available, too many jobs (1024) are queued, or the worker is stopping), neither is called. Threads are
  * scarce: a worker has 4 of them for this purpose.
  */
 MK_API int mk_worker_offload(struct mk_worker *worker, void (*work)(void *ctx), void (*done)(void *ctx),

@@ -21,7 +21,7 @@ int cheetah_client_conn_open(struct cheetah_client_conn *l);
 /* Runs a line of less than CHEETAH_LINE_MAX bytes. Output goes to stdout, anything else to stderr. Returns an
  * exit code: 0 success, 1 failure, 2 wrong usage. */
 int cheetah_client_conn_run_command(struct cheetah_client_conn *l, mk_str command);
-/* Checks, between commands, whether the server has ended the session. */
+/* Closes the connection if the server has ended the session. Call it between commands. */
 void cheetah_client_conn_check_eof(struct cheetah_client_conn *l);
 
 #endif

@@ -29,7 +29,8 @@ static int make_folders(const struct isolate_record *r)
 }
 
 /* Binds the socket as the workers' user, who must own it: the master may be unable to change the owner later,
- * even as root. The folder's group gives access to this process and to no other process of that user. */
+ * even as root. During the bind, the folder's group lets this process write to the folder, and no
+ * other process of that user. */
 static bool bind_socket_as_user(const struct isolate_record *r, int fd)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};

@@ -66,6 +66,7 @@ static bool condition_matches(const struct security_rule *rule, enum security_co
     return matches_referer(rule, facts);
 }
 
+/* Returns true if the client is outside the networks of `not from`. */
 bool security_rule_excludes_network(const struct security_rule *rule, const struct security_facts *facts)
 {
     return !mk_network_set_contains(rule->except, facts->peer);

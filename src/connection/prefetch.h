@@ -20,9 +20,9 @@ bool mk_prefetch_is_cached(struct mk_conn_manager *s, struct mk_open_file *f, ui
  * the file anyway. */
 struct mk_prefetch *mk_prefetch_start(struct mk_conn_manager *s, struct mk_open_file *f, uint64_t offset,
                                       uint64_t len, void (*on_read)(void *data), void *data);
-/* Call it when the body has no data yet: sets *awaits_disk if the body waits for a disk, and then starts the
- * read. Returns the same values as mk_prefetch_start(). If the result is NULL, the window counts as cached
- * from then on. */
+/* Call it when the body has no data yet. If the body waits for the disk, sets *awaits_disk to true, starts to
+ * read the window, and returns the result of mk_prefetch_start(); even if that is NULL, the window counts as
+ * cached from then on. Otherwise sets *awaits_disk to false and returns NULL. */
 struct mk_prefetch *mk_prefetch_start_for_body(struct mk_conn_manager *s, struct mk_response_body *content,
                                                bool *awaits_disk, void (*on_read)(void *data), void *data);
 /* Call it when the request has ended: on_read will no longer be called. */

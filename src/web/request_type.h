@@ -17,7 +17,7 @@
 enum mk_request_target_by {
     MK_TARGET_BY_CLIENT,  /* as received */
     MK_TARGET_BY_HOOK,    /* rewritten by on_request */
-    MK_TARGET_BY_HANDLER, /* rewritten by a handler: from here on, a GET or HEAD without body */
+    MK_TARGET_BY_HANDLER, /* rewritten by a handler: from then on handled as a GET or HEAD without a body */
     MK_TARGET_BY_ROUTE,   /* rewritten by static to an index file or fallback: only the routes run again */
 };
 

@@ -60,7 +60,9 @@ struct mk_worker {
     bool ending;      /* no more messages are delivered to this worker */
     size_t n_started; /* number of started plugins, in order */
     void *plugin_data[MK_PLUGINS_MAX];
-    struct mk_loop loop; /* last, because mk_loop_init() leaves most of its timer wheel untouched */
+    /* last: mk_loop_init() does not touch most of the timer wheel, so these pages at the end of the struct
+     * take no memory until they are used */
+    struct mk_loop loop;
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is parsed as a schedule or rejected; the next due time is later and matches the schedule, and no
- * earlier minute does. */
+/* Any text is parsed as a schedule or rejected. The next due time is after the current time and matches the
+ * schedule, and no minute between the two does. */
 #include <jobs/job_schedule.h>
 #include <time.h>
 

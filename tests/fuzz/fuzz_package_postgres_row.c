@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PostgreSQL reads any text in a constant or a COPY row unchanged: nothing in it ends the constant, the cell
- * or the row. Bytes are read in both formats. */
+/* Text that is quoted as a constant or written to a COPY row is decoded unchanged: nothing in it ends the
+ * constant, the cell or the row. Values of type bytea are decoded from both formats, hex and escape. */
 #include <postgres/text_format.h>
 
 #include "base/assert.h"

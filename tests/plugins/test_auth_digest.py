@@ -237,7 +237,7 @@ def test_digest_foreign_nonces_are_refused(zone):
 
 @pytest.mark.timeout(180)  # 40,000 requests
 def test_digest_nonce_eviction_allows_no_replay(zone):
-    """There are more nonces than the table holds: a client whose nonce was evicted must get a new one, and cannot replay it."""
+    """If more nonces are issued than the table holds, the credentials for an evicted nonce are refused as stale."""
     server = zone(server="KeepAliveRequests 100000")
     with server.connect() as client:
         def nonce():

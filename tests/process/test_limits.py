@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each limit is exact to the byte; a request beyond it gets the proper status, and the server serves the next request."""
+"""Each limit is exact: a request that exceeds it gets the proper error status, and the server serves the next request."""
 import pytest
 
 pytestmark = pytest.mark.http1  # limits are exact to the byte of an HTTP/1 head; tests/http tests HTTP/2

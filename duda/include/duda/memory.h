@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory and cleanup functions with the lifetime of the handler. */
+/* Memory that lives as long as the handler, and cleanup functions that run when the handler ends. */
 #ifndef DUDA_MEMORY_H
 #define DUDA_MEMORY_H
 

@@ -128,8 +128,8 @@ const char *package_conn_error_reason(const struct package_conn *conn);
 
 /* ---- Requests ---- */
 
-/* Checks whether another request may be sent or queued, with at most `max` in flight. Returns 0, -EBUSY, or
- * -ECONNREFUSED if the server is unavailable. */
+/* Checks whether another request may be sent or queued. Returns 0, -EBUSY if `max` requests are already
+ * waiting or sent, or -ECONNREFUSED if the server is unavailable and it is too early to try again. */
 int package_conn_check_capacity(const struct package_conn *conn, size_t max);
 /* Appends to `waiting`. The caller has set due_ms. */
 void package_conn_enqueue(struct package_conn *conn, struct package_request *r);

@@ -31,8 +31,8 @@ static void on_prepared_lost(struct postgres_conn *c, const struct postgres_prep
                       MK_STR_ARG(c->settings->name));
 }
 
-/* Retries the statement without its prepared statement. In a failed transaction this is impossible, but the
- * statement is prepared again on its next use. */
+/* If the prepared statement may have caused the error, requests a retry without it. A failed transaction
+ * allows no retry, but the statement is prepared again on its next use. */
 static void check_prepared_error(struct postgres_conn *c, struct postgres_query *query, const char *state)
 {
     struct postgres_prepared *p = query->prepared;

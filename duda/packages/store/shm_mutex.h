@@ -7,8 +7,11 @@
 
 /* Returns 0 or a negated errno value. */
 int store_shm_mutex_init(pthread_mutex_t *lock);
-/* Returns 0; -EOWNERDEAD if it has locked the mutex, but the protected data may be inconsistent; or -EBUSY if
- * another process has held the mutex for too long. */
+/* Returns one of:
+ * 0: the mutex is locked.
+ * -EOWNERDEAD: the mutex is locked, but its previous owner died while holding it, so the protected data may
+ * be inconsistent.
+ * -EBUSY: the mutex is not locked, usually because another process has held it for too long. */
 int store_shm_mutex_lock(pthread_mutex_t *lock);
 
 #endif
