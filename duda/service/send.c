@@ -77,7 +77,7 @@ static bool etag_list_contains(mk_str list, mk_str tag, bool weak)
     return false;
 }
 
-static bool is_not_modifiedince(struct duda_ctx *d, const char *field, int64_t modified)
+static bool is_not_modified_since(struct duda_ctx *d, const char *field, int64_t modified)
 {
     int64_t then;
     mk_str date = duda_header_view(d, field);
@@ -93,11 +93,11 @@ static int evaluate_preconditions(struct duda_ctx *d, mk_str tag, int64_t modifi
     if (match.p && !etag_list_contains(match, tag, false))
         return 412;
     if (!match.p && modified && duda_header_view(d, "If-Unmodified-Since").p &&
-        !is_not_modifiedince(d, "If-Unmodified-Since", modified))
+        !is_not_modified_since(d, "If-Unmodified-Since", modified))
         return 412;
     if (none.p)
         return !etag_list_contains(none, tag, true) ? 0 : reads ? 304 : 412;
-    return reads && is_not_modifiedince(d, "If-Modified-Since", modified) ? 304 : 0;
+    return reads && is_not_modified_since(d, "If-Modified-Since", modified) ? 304 : 0;
 }
 
 int duda_check_preconditions(struct duda_ctx *d, mk_str etag, int64_t modified)
