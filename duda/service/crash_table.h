@@ -10,7 +10,7 @@
 enum {
     DUDA_ROUTE_SLOTS = 2048,         /* maximum number of tracked routes */
     DUDA_CRASH_WORKERS_MAX = 128,    /* maximum number of workers with crash reports */
-    DUDA_CRASH_SLOTS_PER_WORKER = 4, /* the current worker of a number, and those of earlier configurations */
+    DUDA_CRASH_SLOTS_PER_WORKER = 4, /* for the current worker and those of earlier configurations */
     DUDA_ROUTE_SLOT_NAME_MAX = 160,  /* bytes */
     DUDA_CRASH_REPORT_MAX = 4096 - 512,
 };

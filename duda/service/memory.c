@@ -53,8 +53,8 @@ static bool may_cache_memory(void)
     return true;
 }
 #else
-/* Only the service may be built with AddressSanitizer: these functions exist if its library was loaded
- * first. */
+/* Duda is built without AddressSanitizer here, but the service may be built with it. These functions are NULL
+ * unless the library of AddressSanitizer was loaded before Duda. */
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 void __asan_unpoison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 

@@ -142,8 +142,8 @@ MK_API void mk_thread_pool_free(struct mk_thread_pool *pool);
 MK_API int mk_worker_post(struct mk_worker *worker, void (*fn)(void *ctx), void *ctx);
 
 /** Takes a reference to the worker, for background work that is not tied to a connection: a draining
- * worker then does not stop before `DrainTimeout`, even when all of its connections are closed. Pair each
- * call with mk_worker_unref(). */
+ * worker then keeps running until mk_worker_unref(), but at most for `DrainTimeout`, even when all of its
+ * connections are closed. Pair each call with mk_worker_unref(). */
 MK_API void mk_worker_ref(struct mk_worker *worker);
 MK_API void mk_worker_unref(struct mk_worker *worker);
 

@@ -4,7 +4,7 @@
 enum { LOOK_MS = 50, LOOKS_MAX = 30 * 1000 / LOOK_MS, WHY_MAX = 8192 };
 
 struct reload_wait {
-    uint64_t before, failed_before; /* numbers of results before the request */
+    uint64_t before, failed_before; /* numbers of all results and of failures before the request */
     uint64_t awaited;               /* number of expected results, including those of other requests */
     unsigned looks;
 };

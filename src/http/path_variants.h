@@ -37,7 +37,7 @@ struct mk_path_scripts {
 bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts);
 
 /* Might another program interpret the path differently? `has_slash`: mk_path_decode() has set
- * MK_PATH_ENCODED_SLASH. False for nearly every path; true: possibly. `scripts` may be NULL. */
+ * MK_PATH_ENCODED_SLASH. Returns false for nearly every path. `scripts` may be NULL. */
 bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts *scripts);
 
 /* Writes the path to `buf` as interpreted by a program in the ways `how` (flags of enum mk_path_reading),

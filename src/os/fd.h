@@ -22,7 +22,7 @@ void mk_fd_raise_limit(void);
 void mk_fd_restore_limit(void);
 /* Raises or lowers RLIMIT_NOFILE; 0 leaves it unchanged. Stores the effective limit in *limit. */
 mk_err mk_fd_set_limit(uint64_t expected, uint64_t *limit) MK_MUST_USE;
-/* Counts the open descriptors below the limit, up to the first long gap. */
+/* Counts the open descriptors below the limit, but stops after 4096 consecutive closed ones. */
 unsigned mk_fd_count_open(void);
 /* Writes all `len` bytes; may block if the descriptor is in blocking mode. */
 mk_err mk_fd_write_all(int fd, const char *p, size_t len) MK_MUST_USE;

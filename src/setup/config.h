@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private part of struct mk_config (monkey/config.h), which plugins use while a configuration is
- * loaded. */
+/* Defines struct mk_config, which is opaque to plugins: they pass it to the functions of monkey/config.h
+ * while a configuration is loaded. */
 #ifndef MK_SETUP_CONFIG_H
 #define MK_SETUP_CONFIG_H
 

@@ -332,8 +332,8 @@ void mk_listen_addresses_assign_hosts(struct mk_config_generation *g, struct mk_
             mk_conf_report_warn(
                 report, &s->section->at,
                 "no request can reach this [HOST]: it has no ServerName and is not the default");
-    if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts) /* requests that arrive without an
-                                                                       * address use these hosts */
+    /* Requests that do not arrive at a listening address use g->hosts. */
+    if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts)
         g->hosts = *g->listens.at[0].hosts;
     if (g->embedding && g->embedding->listens_nowhere) /* only clears this list: the settings of hosts keep
                                                         * their addresses */

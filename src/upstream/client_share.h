@@ -9,9 +9,9 @@
 /* Hash of the client's address, used in shared memory; 0: the client has no address and therefore no
  * limit. */
 uint64_t mk_client_share_key(struct mk_pool *p, const struct mk_addr *peer);
-/* The limit for the server's connections, taken from the newest configuration. A worker that kept the lower
- * limit of an older configuration could not use a free slot for its first request, while other workers would
- * wait for that request. */
+/* Returns the limit for the server's connections, taken from the newest configuration. If a worker kept the
+ * lower limit of an older configuration, the first request of the queue could not use a free slot in that
+ * worker, and the requests of other workers would wait behind it. */
 struct mk_conn_limit_rule mk_client_share_limit_rule(const struct mk_backend *o);
 /* Does the client already use its full share of this server's connections? */
 bool mk_client_share_is_used_up(const struct mk_backend *o, uint64_t client);

@@ -363,8 +363,8 @@ static void receive_more(struct mk_websocket *s, char *buf)
     save_receive_state(s, &in);
 }
 
-/* Queued output also resumes the tunnel, which then calls this function without new input: only a socket with
- * a partial message or saved input tries to read. */
+/* The tunnel also calls this function without new input, when queued output resumes the tunnel: then only a
+ * socket with a partial message or saved input tries to read. */
 bool mk_ws_receive_input(struct mk_websocket *s, bool has_input)
 {
     char buf[ROOM];

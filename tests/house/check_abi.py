@@ -32,7 +32,7 @@ def self_test(test):
         return
 
     def changed(after):
-        """Returns the complaints about replacing the header FIRST by this one."""
+        """Returns the complaints about a change of the header from FIRST to `after`."""
         roots = test.tree({"include/monkey/a.h": FIRST}), test.tree({"include/monkey/a.h": after})
         return judge(abi.compare(*map(abi.describe, roots)))
 

@@ -60,7 +60,7 @@ def test_proxy_max_forwards_is_ignored_for_other_methods(proxy, backend):
     assert backend.requests[0].get("Max-Forwards") == "0"
 
 
-# ---- Headers of one connection ----
+# ---- Hop-by-hop headers ----
 
 def test_proxy_connection_header_with_too_many_names_is_refused(proxy, backend, site):
     server = proxy(f"/api/* proxy http://{backend.address}")

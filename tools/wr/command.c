@@ -173,7 +173,7 @@ static bool is_long_option(mk_str word)
     return false;
 }
 
-/* Returns the conflicting word. */
+/* Returns the word that sets the concurrency in a form other than the option of this tool; NULL: none. */
 const char *wr_command_find_concurrency_conflict(const struct wr_command *c)
 {
     mk_str option = mk_str_from_c(c->kind->concurrency);

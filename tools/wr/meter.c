@@ -148,7 +148,7 @@ bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_
     struct wr_cpu used = wr_cpu_diff(&cpu, &m->at_start);
     if (!wr_process_tree_add_descendants(m->server))
         return false;
-    if (!m->server->cgroup) { /* `used` lacks the processes that started after the last sample */
+    if (!m->server->cgroup) { /* `used` lacks the time of processes started after the last sample */
         struct wr_cpu more;
         wr_process_tree_sum_cpu_of_new(m->server, &more);
         wr_cpu_add(&used, &more);

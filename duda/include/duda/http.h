@@ -169,7 +169,7 @@ static inline MK_API_MUST_USE int duda_http_begin(struct duda_ctx *d, struct dud
  * reading: a server whose response is not read also stops reading, and the call returns -ETIMEDOUT.
  */
 MK_API int duda_http_write(struct duda_ctx *d, struct duda_http_stream *stream, mk_str data) MK_API_MUST_USE;
-/** With full_duplex: waits for the response headers before the end of the request body. */
+/** With full_duplex: waits for the response headers without ending the request body. */
 MK_API int duda_http_head(struct duda_ctx *d, struct duda_http_stream *stream) MK_API_MUST_USE;
 /** Ends the request body and waits for the response headers, unless they have already arrived; read the
  * response with duda_http_read(). Returns errors as above, or -EBADMSG: the body is shorter than `length`. A

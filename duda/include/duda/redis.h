@@ -113,8 +113,9 @@ MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *redis, struct du
 
 /**
  * Sends a command that may block: BLPOP, XREAD and XREADGROUP with BLOCK, and the like. The command uses its
- * own connection while it waits. Set `timeout_ms` to the time that the command's arguments let it block: the
- * timeout of the reply is extended by `timeout_ms` (MK_FOREVER: no timeout). Results as above.
+ * own connection while it waits. Set `timeout_ms` to the longest time for which the arguments allow the
+ * command to block: the timeout of the reply is extended by `timeout_ms` (MK_FOREVER: no timeout). Results as
+ * above.
  *
  *     struct duda_redis_reply reply;
  *     const mk_str args[] = {MK_STR("XREAD"), MK_STR("BLOCK"), MK_STR("5000"), MK_STR("STREAMS"),

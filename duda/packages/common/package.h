@@ -75,7 +75,7 @@ static inline int package_call_end(struct package_call *c, int result)
 }
 
 /* clang-format off */
-/* The Name that NULL selects. */
+/* The default `Name` of a section. A function whose `name` is NULL selects the section with this Name. */
 #define PACKAGE_MAIN "main"
 /* The key `Name` of a section's settings. */
 #define PACKAGE_NAME_KEY                                                                                        \

@@ -36,8 +36,8 @@ int redis_do_internal(struct duda_ctx *d, struct duda_redis *r, struct duda_redi
 int redis_pipeline_internal(struct duda_ctx *d, struct duda_redis *r,
                             const struct duda_redis_command *commands, size_t n,
                             struct duda_redis_reply *replies);
-/* Like duda_redis_do() and duda_redis_eval(), but for writes of stores: they wait until the replicas,
- * as many as `Replicas` requires, have confirmed the write, and set *is_kept to whether they have. If
+/* Like duda_redis_do() and duda_redis_eval(), but for writes of stores: they wait until as
+ * many replicas as `Replicas` requires have confirmed the write, and set *is_kept to whether they have. If
  * `is_kept` is NULL, redis_eval_replicated() does not wait. */
 int redis_do_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_redis_reply *reply,
                         const mk_str *parts, size_t n, bool *is_kept);

@@ -14,8 +14,8 @@ static int deny_statement(struct sqlite_session *s, const char *error)
     return SQLITE_DENY;
 }
 
-/* Returns whether the pragma may have a value. Such pragmas query something or change the file, but not the
- * session. */
+/* Returns whether a service may pass a value to the pragma: only to pragmas that query something or change
+ * the file, but do not change the session. */
 static bool is_allowed_pragma(const char *pragma)
 {
     static const char *const all[] = {

@@ -20,8 +20,8 @@ struct acme_cert_spec {
 
 struct acme_job {
     json_t *root; /* owns all strings */
-    const char *directory,
-        *authority; /* URL, and the file of trusted authorities (NULL: those of the system) */
+    /* The URL of the directory, and the file of trusted authorities (NULL: those of the system). */
+    const char *directory, *authority;
     const char *agent;
     const json_t *contact;
     const char *eab_id, *eab_key; /* external account binding; NULL: none. The key is base64url */

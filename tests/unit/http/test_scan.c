@@ -84,7 +84,7 @@ static void scan_recognizes_plain_paths(void **state)
 #endif
 }
 
-/* Puts every byte at every offset of a run, after every other byte that the run may contain. */
+/* Fills a buffer with one byte, and puts every byte at every offset: both scans must stop at the same one. */
 static void scan_by_words_equals_scan_by_bytes(void **state)
 {
     (void)state;
