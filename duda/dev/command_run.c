@@ -75,7 +75,7 @@ static bool restart_back_server(struct run *r, struct mk_buf *known, bool *has_n
 }
 
 /* Adds the sources that the server could not load together (is_held) one at a time, and restarts the server
- * for each, so that the server finally runs all sources except those that it cannot load. */
+ * for each. The server then runs every source that it can load. */
 static void restart_with_each_held_source(struct run *r, bool *has_new_error)
 {
     for (size_t i = 0; i < r->source_set.n; i++) {

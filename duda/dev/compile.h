@@ -40,8 +40,8 @@ void dev_compile_result_free(struct dev_compile_result *c);
 /* Returns a hash of the contents of the files, which are listed one per line. */
 uint64_t dev_compile_hash_files(mk_str files);
 /* Parses the compiler's rule for make(1), "object: source header...", where a backslash escapes a blank
- * or continues a line, and `$$` is one dollar. Adds the dependencies to `files`, one per line, except
- * those that begin with `cache`. */
+ * or continues a line, and `$$` is one dollar. Adds each dependency to `files`, one per line, unless
+ * its path begins with `cache`. */
 void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *files);
 /* Removes objects from the cache that have not been used for a week. */
 void dev_compile_clean_cache(const struct dev_paths *paths);

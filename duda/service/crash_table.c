@@ -27,7 +27,7 @@ struct duda_route_slot *duda_crash_table_add_route(struct duda_crash_table *b, m
         uint64_t found = 0;
         if (atomic_load(&p->id) == id)
             return p;
-        /* Only the master adds routes, when it loads a configuration; workers may read them meanwhile. */
+        /* Only the master adds routes, while it loads a configuration. Workers may read at the same time. */
         if (atomic_load(&p->id) == 0 && atomic_compare_exchange_strong(&p->id, &found, id)) {
             mk_str text = mk_str_first(name, DUDA_ROUTE_SLOT_NAME_MAX - 1);
             memcpy(p->name, text.p, text.len);

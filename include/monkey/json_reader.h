@@ -71,8 +71,8 @@ MK_API bool mk_json_reader_expect_end(struct mk_json_reader *reader);
 MK_API char mk_json_reader_peek(struct mk_json_reader *reader);
 /** Consumes the next character if it is `expected`. */
 MK_API bool mk_json_reader_accept(struct mk_json_reader *reader, char expected);
-/** Like mk_json_reader_accept(), but a different character is an error; `expectation` describes what was
- * expected. */
+/** Like mk_json_reader_accept(), but reports an error if the next character is not `expected`. The message
+ * contains `expectation`, which describes the expected text. */
 MK_API bool mk_json_reader_expect(struct mk_json_reader *reader, char expected, const char *expectation);
 /** Call it after an element or member. Returns true if another one follows, and false on error or at the end
  * of the array or object, which ends with the character `close`. */

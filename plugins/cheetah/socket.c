@@ -23,7 +23,7 @@ static struct name temporary_socket_name(const struct cheetah *c)
     return n;
 }
 
-/* Returns the name under which the previous socket is kept until it is no longer needed. */
+/* Returns the name of a link to the predecessor's socket, which restores that socket if the upgrade fails. */
 static struct name backup_socket_name(const struct cheetah *c)
 {
     struct name n;

@@ -9,7 +9,7 @@ static const struct cors_rule *find_rule_for_path(const struct cors *cors, mk_st
     return NULL;
 }
 
-/* Returns whether the text that a `*` stands for consists of host name labels. Other characters, such as `/`
+/* Returns whether the text that `*` matched contains only host name labels. Other characters, such as `/`
  * or `:`, could end the host name early and make a foreign origin match. */
 static bool are_host_labels(mk_str s)
 {

@@ -38,7 +38,8 @@ enum isolate_pending {
 enum isolate_stay {
     ISOLATE_STAYS,
     ISOLATE_LEAVES, /* until no worker needs it, because the master has exited or has another supervisor */
-    /* until no worker needs it, because it is no longer configured; then its folder is removed */
+    /* until no worker needs it, because the configuration no longer contains it; the server then removes its
+     * folder */
     ISOLATE_IS_REMOVED
 };
 
