@@ -74,10 +74,32 @@ static void walk_route_group(struct walk_routes *w, const struct duda_route *gro
     const struct dev_route before = w->route;
     w->route.group = group;
     w->route.group_len = prefix;
+    if (group->security)
+        w->route.security = group->security;
     walk_routes(w, group->routes, prefix, depth + 1);
     w->route.group = before.group;
     w->route.group_len = before.group_len;
     w->route.host = before.host;
+    w->route.security = before.security;
+    w->route.n_guards = before.n_guards;
+}
+
+/* Middleware applies to all later entries of its table, and to the groups among them. */
+static void add_middleware(struct dev_route *route, const struct duda_route *entry)
+{
+    if (entry->security)
+        route->security = entry->security;
+    if (entry->kind == DUDA_IS_REQUIRE && route->n_guards < DEV_GUARDS_MAX)
+        route->guards[route->n_guards++] = entry->status;
+}
+
+static void visit_route(struct walk_routes *w, const struct duda_route *entry)
+{
+    const char *inherited = w->route.security;
+    if (entry->security)
+        w->route.security = entry->security;
+    w->each(&w->route, w->ctx);
+    w->route.security = inherited;
 }
 
 /* Visits the routes of a table. The object was compiled with the headers of this release, so the entries have
@@ -91,11 +113,13 @@ static void walk_routes(struct walk_routes *w, const struct duda_routes *table, 
         w->route.pattern[text.len] = '\0';
         w->route.line = entry;
         if (entry->kind == DUDA_IS_ROUTE)
-            w->each(&w->route, w->ctx);
+            visit_route(w, entry);
         else if (entry->kind == DUDA_IS_GROUP && depth < DEV_GROUPS_MAX)
             walk_route_group(w, entry, text.len, depth);
         else if (entry->kind == DUDA_IS_HOST)
             w->route.host = entry->path;
+        else if (entry->kind == DUDA_IS_BEFORE || entry->kind == DUDA_IS_REQUIRE)
+            add_middleware(&w->route, entry);
     }
 }
 

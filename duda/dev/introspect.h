@@ -7,15 +7,18 @@
 
 #include <duda/service.h>
 
-enum { DEV_PATTERN_MAX = 2048, DEV_GROUPS_MAX = 8 };
+enum { DEV_PATTERN_MAX = 2048, DEV_GROUPS_MAX = 8, DEV_GUARDS_MAX = 8 };
 
 /* A route with the prefixes of its groups; strings live as long as the service is loaded. */
 struct dev_route {
     char pattern[DEV_PATTERN_MAX];
     const char *host; /* empty: any host */
     const struct duda_route *line;
-    const struct duda_route *group; /* the innermost group; NULL: none */
-    size_t group_len;               /* length of the group prefix in the pattern */
+    const struct duda_route *group;  /* the innermost group; NULL: none */
+    size_t group_len;                /* length of the group prefix in the pattern */
+    const char *security;            /* see struct duda_route; NULL: none is documented */
+    unsigned guards[DEV_GUARDS_MAX]; /* statuses that DUDA_REQUIRE() entries may send */
+    size_t n_guards;
 };
 
 struct dev_introspection {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <monkey/json_value.h>
 
-#include "service/forms.h"
+#include "service/request_body.h"
 #include "service/response.h"
 #include "service/suspend.h"
 
@@ -149,7 +149,7 @@ static int receive_json_body(struct duda_ctx *d, const struct mk_json_limits *li
     size_t max = limits && limits->size ? limits->size : SIZE_DEFAULT;
     if (!d->request || !mk_request_has_json(d->request))
         return duda_problem(d, 415, "the content must be JSON: Content-Type: application/json");
-    if (duda_form_check_encoding(d))
+    if (duda_request_body_check_coding(d))
         return duda_problem(d, 415, "the content must not be encoded: omit Content-Encoding");
     int e = duda_read_all(d, max, text);
     return e == -EMSGSIZE ? duda_problem(d, 413, "the content must have at most %zu bytes", max) : e;

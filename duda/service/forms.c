@@ -5,6 +5,7 @@
 
 #include "service/forms.h"
 #include "service/memory.h"
+#include "service/request_body.h"
 #include "service/suspend.h"
 
 enum { PIECE = 4096 };
@@ -103,16 +104,6 @@ static int load_urlencoded_form(struct duda_ctx *d, struct duda_parsed_form *for
                : e;
 }
 
-int duda_form_check_encoding(struct duda_ctx *d)
-{
-    mk_str coding = d->request ? mk_request_content_coding(d->request) : MK_STR_NULL;
-    if (!coding.p)
-        return 0;
-    (void)duda_header_set(d, "Accept-Encoding", MK_STR("identity"));
-    return duda_reason(d, 415, "the content has the Content-Encoding %.*s, but only identity is accepted",
-                       MK_STR_ARG(mk_str_first(coding, 32)));
-}
-
 static bool is_media_type(mk_str type, mk_str expected)
 {
     size_t end = mk_str_find(type, ';');
@@ -123,7 +114,7 @@ static int load_form(struct duda_ctx *d, struct duda_parsed_form *form, const st
                      const struct mk_multipart_limits *files)
 {
     mk_str type = duda_header_view(d, "Content-Type"), boundary;
-    int coded = duda_form_check_encoding(d);
+    int coded = duda_request_body_check_coding(d);
     if (coded)
         return coded;
     if (is_media_type(type, MK_STR("application/x-www-form-urlencoded")))
@@ -187,9 +178,12 @@ int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *o
                    struct duda_validation_errors *errors)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
-    errors->n = 0;
+    struct duda_validation_errors own, *found = errors ? errors : &own;
+    found->n = 0;
     int e = duda_form_load(d, NULL, NULL);
-    return e ? e : duda_form_data_bind(&duda_form_parsed(d)->fields, schema, &memory, out, errors);
+    if (!e)
+        e = duda_form_data_bind(&duda_form_parsed(d)->fields, schema, &memory, out, found);
+    return e == -EINVAL && !errors ? duda_problem_errors(d, 422, &own) : e;
 }
 
 /* Parses the request body as it arrives. The callbacks of `parts` may wait. */
@@ -210,7 +204,7 @@ int duda_multipart_read(struct duda_ctx *d, const struct mk_multipart_limits *li
                         const struct mk_multipart_ops *ops, void *ctx)
 {
     mk_str type = duda_header_view(d, "Content-Type"), boundary;
-    int coded = duda_form_check_encoding(d);
+    int coded = duda_request_body_check_coding(d);
     if (coded)
         return coded;
     if (!is_media_type(type, MK_STR("multipart/form-data")))

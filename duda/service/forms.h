@@ -11,10 +11,6 @@ struct duda_parsed_form {
     struct mk_spool *content; /* NULL: no files */
 };
 
-/* Checks Content-Encoding (RFC 9110, section 8.4), because Duda does not decode request bodies. Returns 0, or
- * 415 if the body is compressed; the response then names the accepted encodings. */
-int duda_form_check_encoding(struct duda_ctx *d);
-
 /* Returns NULL if the form has not been received yet. */
 struct duda_parsed_form *duda_form_parsed(struct duda_ctx *d);
 /* Loads the form for functions that cannot return an error. Returns true if there is no form. */

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the request body. */
+#include "service/request_body.h"
+
 #include <errno.h>
 
 #include "service/suspend.h"
+
+int duda_request_body_check_coding(struct duda_ctx *d)
+{
+    mk_str coding = d->request ? mk_request_content_coding(d->request) : MK_STR_NULL;
+    if (!coding.p)
+        return 0;
+    (void)duda_header_set(d, "Accept-Encoding", MK_STR("identity"));
+    return duda_reason(d, 415, "the content has the Content-Encoding %.*s, but only identity is accepted",
+                       MK_STR_ARG(mk_str_first(coding, 32)));
+}
 
 ssize_t duda_read(struct duda_ctx *d, char *buf, size_t cap)
 {

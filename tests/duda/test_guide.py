@@ -38,6 +38,8 @@ def calls(text):
                 how["fields"].append(tuple(value.split(": ", 1)))
             else:
                 how[OPTIONS[option]] = value.encode() if option == "-d" else value
+        if how["body"] and not any(name.lower() == "content-type" for name, _ in how["fields"]):
+            how["fields"].append(("Content-Type", "application/x-www-form-urlencoded"))  # as curl does
         how["method"] = how["method"] or ("POST" if how["body"] else "GET")
         (url,), wanted = words, re.sub("^    ", "", match[2], flags=re.MULTILINE)
         parts = urlsplit(url)

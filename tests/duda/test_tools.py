@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -349,6 +350,138 @@ def test_operation_ids_are_stable(call, tmp_path):
     after = operation_ids(api)
     assert {key: after[key] for key in before} == before
     assert (after[("get", "/first/{id}")], after[("post", "/first/{id}")]) == ("first", "first-post-first-.id")
+
+
+ORDERS = r"""#define DUDA_API_TITLE "Orders"
+#define DUDA_API_VERSION "1.4.0"
+#define DUDA_API_DESCRIPTION "Takes \"orders\"."
+#include <duda.h>
+#include <errno.h>
+struct order {
+    mk_str name;
+    unsigned count;
+};
+static const struct duda_schema_field of_order[] = {
+    DUDA_STRING(struct order, name, .min_length = 1), DUDA_INTEGER(struct order, count, .optional = true)};
+static const struct duda_schema order = DUDA_SCHEMA(struct order, of_order);
+struct failure {
+    mk_str code;
+};
+static const struct duda_schema_field of_failure[] = {DUDA_STRING(struct failure, code)};
+static const struct duda_schema failure = DUDA_SCHEMA(struct failure, of_failure);
+struct match {
+    mk_str etag;
+};
+static const struct duda_schema_field of_match[] = {DUDA_STRING(struct match, etag, .json_name = "If-Match", .optional = true)};
+static const struct duda_schema match = DUDA_SCHEMA(struct match, of_match);
+static bool is_staff(struct duda_ctx *d)
+{
+    return mk_str_eq(duda_header(d, "X-Key"), MK_STR("sesame"));
+}
+static int check_token(struct duda_ctx *d)
+{
+    return mk_str_eq(duda_header(d, "Authorization"), MK_STR("Bearer t")) ? DUDA_NEXT : -EKEYREJECTED;
+}
+static int show(struct duda_ctx *d)
+{
+    struct order o = {.name = MK_STR("tea"), .count = 2};
+    return duda_send_json_struct(d, &order, &o);
+}
+static int create(struct duda_ctx *d)
+{
+    struct order o = {0};
+    int e = duda_bind_json(d, &order, &o, NULL);
+    e = e ? e : duda_send_json_struct(d, &order, &o);
+    return e ? e : 201;
+}
+static int attach(struct duda_ctx *d)
+{
+    struct order o = {0};
+    int e = duda_bind_form(d, &order, &o, NULL);
+    const struct mk_upload *photo = duda_upload(d, "photo");
+    return e ? e : duda_printf(d, "%.*s %zu", MK_STR_ARG(o.name), (size_t)(photo ? photo->size : 0));
+}
+DUDA_ROUTES(staff, DUDA_REQUIRE(is_staff, 403, .security = "session header:X-Key"),
+            DUDA_GET("/log", show, "Log.", .response_types = "text/csv image/png"),
+            DUDA_GET("/public", show, "Public.", .security = "", .responses = "200"));
+DUDA_SERVICE(orders, DUDA_GET("/health", show, "Health."), DUDA_GROUP("/staff", staff, "For staff."),
+             DUDA_BEFORE(check_token, .security = "jwt nonsense header:"),
+             DUDA_GET("/orders/:id<uint>", show, "Shows.", .response_body = &order, .headers = &match,
+                      .response_types = "application/json text/csv", .responses = "200 404"),
+             DUDA_POST("/orders", create, "Places.", .request_body = &order, .response_body = &order,
+                       .responses = "201 409", .problem = &failure),
+             DUDA_POST("/photos", attach, "Attaches.", .form = &order, .files = "photo thumbs[]? notes?", .responses = "200"),
+             DUDA_GROUP("/keyed", staff, "Keyed.", .security = "basic query:key cookie:c bearer"),
+             DUDA_GET("/basic", show, "Basic.", .security = "basic bearer query:key cookie:c"));
+"""
+
+
+def test_openapi_describes_authentication_files_and_types(call, tmp_path):
+    (tmp_path / "orders.c").write_text(ORDERS)
+    done = call("openapi", "orders.c")
+    assert done.code == 0 and "warning" not in done.err, done
+    api = json.loads(done.out)
+    check_openapi(api)
+    assert api["info"] == {"title": "Orders", "version": "1.4.0", "description": 'Takes "orders".'}
+    security = {path: op.get("security") for path, ops in api["paths"].items() for op in ops.values()}
+    assert security == {
+        "/health": None, "/staff/log": [{"session": []}, {"header_X-Key": []}], "/staff/public": None, "/orders/{id}": [{"jwt": []}],
+        "/orders": [{"jwt": []}], "/photos": [{"jwt": []}], "/keyed/log": [{"session": []}, {"header_X-Key": []}], "/keyed/public": None,
+        "/basic": [{"basic": []}, {"bearer": []}, {"query_key": []}, {"cookie_c": []}]}
+    schemes = api["components"]["securitySchemes"]
+    assert {name: (s["type"], s.get("scheme", s.get("in"))) for name, s in schemes.items()} == {
+        "session": ("apiKey", "cookie"), "header_X-Key": ("apiKey", "header"), "jwt": ("http", "bearer"), "basic": ("http", "basic"),
+        "bearer": ("http", "bearer"), "query_key": ("apiKey", "query"), "cookie_c": ("apiKey", "cookie")}
+    assert schemes["session"]["name"] == "__Host-orders-session" and schemes["jwt"]["bearerFormat"] == "JWT"
+    show, create, attach = api["paths"]["/orders/{id}"]["get"], api["paths"]["/orders"]["post"], api["paths"]["/photos"]["post"]
+    assert show["operationId"] == "show-get-orders-.id"
+    assert show["parameters"][1] == {"name": "If-Match", "in": "header", "required": False, "schema": {"type": "string"}}
+    reference = {"schema": {"$ref": "#/components/schemas/order"}}
+    assert show["responses"]["200"]["content"] == {"application/json": reference, "text/csv": {"schema": {"type": "string"}}}
+    assert list(show["responses"]["404"]["content"]) == ["application/problem+json"]
+    assert create["requestBody"]["required"] is True
+    assert create["responses"]["409"]["content"] == {"application/json": {"schema": {"$ref": "#/components/schemas/failure"}}}
+    assert list(create["responses"]["400"]["content"]) == ["application/problem+json"], "Duda sends the errors of duda_bind_json()"
+    form = attach["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert list(attach["requestBody"]["content"]) == ["multipart/form-data"] and form["required"] == ["name", "photo"]
+    assert list(form["properties"]) == ["name", "count", "photo", "thumbs[]", "notes"]
+    assert form["properties"]["photo"]["format"] == form["properties"]["thumbs[]"]["items"]["format"] == "binary"
+    log = api["paths"]["/staff/log"]["get"]["responses"]
+    assert list(log) == ["200", "403"] and log["200"]["content"]["image/png"]["schema"]["format"] == "binary"
+
+
+def test_generated_client_calls_the_service(call, monkey, tmp_path):
+    """A public generator makes a client from the document; the client sends JSON and a file, and reads the responses."""
+    pytest.importorskip("openapi_python_client")
+    (tmp_path / "orders.c").write_text(ORDERS)
+    assert call("openapi", "-o", tmp_path / "api.json", "orders.c").code == 0
+    (tmp_path / "config.yaml").write_text("post_hooks: []\n")
+    made = subprocess.run([sys.executable, "-m", "openapi_python_client", "generate", "--path", tmp_path / "api.json", "--meta", "none",
+                           "--config", tmp_path / "config.yaml", "--output-path", tmp_path / "orders_client", "--fail-on-warning"],
+                          capture_output=True, text=True, timeout=60)
+    assert made.returncode == 0, made.stdout + made.stderr
+    cache = tmp_path.parent / "cache"
+    cache.mkdir(exist_ok=True)
+    server = monkey(args=["run", "-p", "0", tmp_path / "orders.c"], environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+    (tmp_path / "use.py").write_text(f"""
+from io import BytesIO
+from orders_client import AuthenticatedClient
+from orders_client.api.default import attach, create, show_get_orders_id
+from orders_client.models import AttachBody, Order, Problem
+from orders_client.types import File
+client = AuthenticatedClient("{server.url}", token="t")
+made = create.sync_detailed(client=client, body=Order("tea", count=3))
+assert (made.status_code, made.parsed.name, made.parsed.count) == (201, "tea", 3), made
+wrong = create.sync_detailed(client=client, body=Order(""))
+assert isinstance(wrong.parsed, Problem) and wrong.parsed.errors[0].pointer == "/name", wrong
+assert show_get_orders_id.sync(7, client=client, if_match="x").name == "tea"
+sent = attach.sync_detailed(client=client, body=AttachBody("me", photo=File(BytesIO(b"12345"), "a.png", "image/png")))
+assert sent.content == b"me 5", sent
+assert attach.sync_detailed(client=client, body=AttachBody("", photo=File(BytesIO(b"1"), "a.png"))).parsed.errors[0].pointer == "/name"
+assert show_get_orders_id.sync_detailed(7, client=AuthenticatedClient("{server.url}", token="u")).status_code == 401
+""")
+    done = subprocess.run([sys.executable, "use.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_openapi_names_recursive_schemas(call, tmp_path):

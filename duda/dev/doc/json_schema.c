@@ -147,16 +147,75 @@ static void write_field_schema(const struct schema_writer *w, const struct duda_
     mk_json_end_object(w->json);
 }
 
-static void write_required_names(struct mk_json_writer *w, const struct duda_schema *schema)
+/* ---- Files of a multipart form ---- */
+
+struct file_part {
+    mk_str name;
+    bool is_optional, is_list;
+};
+
+static bool strip_end(mk_str *text, mk_str end)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < schema->n; i++) {
-        if (duda_schema_field_at(schema, i)->optional)
-            continue;
-        if (n++ == 0)
-            mk_json_begin_array(mk_json_key(w, "required"));
-        mk_json_cstr(w, duda_schema_field_name(duda_schema_field_at(schema, i)));
+    bool has = text->len > end.len && mk_str_eq(mk_str_skip(*text, text->len - end.len), end);
+    if (has)
+        text->len -= end.len;
+    return has;
+}
+
+/* Takes the next word off the list: "photo", "photo?" or "photos[]". */
+static bool next_file_part(mk_str *files, struct file_part *part)
+{
+    *part = (struct file_part){.name = mk_str_word(files)};
+    part->is_optional = strip_end(&part->name, MK_STR("?"));
+    mk_str base = part->name;
+    part->is_list = strip_end(&base, MK_STR("[]")); /* the name includes the brackets */
+    return part->name.len > 0;
+}
+
+/* `format` is of OpenAPI 3.0, but many generators rely on it. */
+static void write_file_schema(struct mk_json_writer *w)
+{
+    begin_type_schema(w, "string");
+    mk_json_cstr(mk_json_key(w, "format"), "binary");
+    mk_json_cstr(mk_json_key(w, "contentMediaType"), "application/octet-stream");
+    mk_json_end_object(w);
+}
+
+static void write_file_properties(struct mk_json_writer *w, mk_str files)
+{
+    struct file_part part;
+    while (next_file_part(&files, &part)) {
+        mk_json_key_str(w, part.name);
+        if (part.is_list) {
+            begin_type_schema(w, "array");
+            mk_json_key(w, "items");
+        }
+        write_file_schema(w);
+        if (part.is_list)
+            mk_json_end_object(w);
     }
+}
+
+/* ---- Objects ---- */
+
+static void write_required_name(struct mk_json_writer *w, size_t *n, mk_str name)
+{
+    if ((*n)++ == 0)
+        mk_json_begin_array(mk_json_key(w, "required"));
+    mk_json_string(w, name);
+}
+
+static void write_required_names(struct mk_json_writer *w, const struct duda_schema *schema, mk_str files)
+{
+    struct file_part part;
+    size_t n = 0;
+    for (size_t i = 0; schema && i < schema->n; i++)
+        if (!duda_schema_field_at(schema, i)->optional)
+            write_required_name(w, &n,
+                                mk_str_from_c(duda_schema_field_name(duda_schema_field_at(schema, i))));
+    while (next_file_part(&files, &part))
+        if (!part.is_optional)
+            write_required_name(w, &n, part.name);
     if (n)
         mk_json_end_array(w);
 }
@@ -217,18 +276,20 @@ static bool write_reference(const struct schema_writer *w, const struct duda_sch
     return true;
 }
 
-static void write_object_schema(const struct schema_writer *w, const struct duda_schema *schema,
+/* Writes an object with the fields of the schema, which may be NULL, and of the files of a form. */
+static void write_object_schema(const struct schema_writer *w, const struct duda_schema *schema, mk_str files,
                                 unsigned depth)
 {
     begin_type_schema(w->json, "object");
     mk_json_begin_object(mk_json_key(w->json, "properties"));
-    for (size_t i = 0; i < schema->n; i++) {
+    for (size_t i = 0; schema && i < schema->n; i++) {
         mk_json_key(w->json, duda_schema_field_name(duda_schema_field_at(schema, i)));
         write_field_schema(w, duda_schema_field_at(schema, i), depth);
     }
+    write_file_properties(w->json, files);
     mk_json_end_object(w->json);
-    write_required_names(w->json, schema);
-    if (!schema->allow_unknown)
+    write_required_names(w->json, schema, files);
+    if (schema && !schema->allow_unknown)
         mk_json_bool(mk_json_key(w->json, "additionalProperties"), false);
     mk_json_end_object(w->json);
 }
@@ -238,7 +299,7 @@ static void write_schema(const struct schema_writer *w, const struct duda_schema
     if (!schema || depth > DEPTH_MAX)
         write_any_schema(w->json);
     else if (!write_reference(w, schema))
-        write_object_schema(w, schema, depth);
+        write_object_schema(w, schema, MK_STR(""), depth);
 }
 
 void dev_json_schema_write_field(struct mk_json_writer *w, const struct duda_schema_field *m)
@@ -258,6 +319,12 @@ void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *na
         mk_json_end_object(w);
 }
 
+void dev_json_schema_write_multipart(struct mk_json_writer *w, struct dev_json_schemas *named,
+                                     const struct duda_schema *form, const char *files)
+{
+    write_object_schema(&(struct schema_writer){.json = w, .named = named}, form, mk_str_from_c(files), 0);
+}
+
 void dev_json_schema_write_components(struct mk_json_writer *w, struct dev_json_schemas *named)
 {
     for (size_t i = 0; i < named->n; i++) { /* their fields may add further schemas */
@@ -266,6 +333,6 @@ void dev_json_schema_write_components(struct mk_json_writer *w, struct dev_json_
         append_schema_name(&name, named, i);
         mk_json_newline(w);
         mk_json_key_str(w, mk_buf_str(&name));
-        write_object_schema(&(struct schema_writer){.json = w, .named = named}, named->at[i], 0);
+        write_object_schema(&(struct schema_writer){.json = w, .named = named}, named->at[i], MK_STR(""), 0);
     }
 }

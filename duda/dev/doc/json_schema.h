@@ -19,6 +19,10 @@ struct dev_json_schemas {
  * levels. */
 void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
                            const struct duda_schema *schema, bool is_list);
+/* Writes the schema of a multipart form: the fields of `form` (NULL: none), and files named by words such as
+ * "photo", "photo?" (optional) and "photos[]" (a list). */
+void dev_json_schema_write_multipart(struct mk_json_writer *w, struct dev_json_schemas *named,
+                                     const struct duda_schema *form, const char *files);
 /* Writes the referenced schemas as members of an object. */
 void dev_json_schema_write_components(struct mk_json_writer *w, struct dev_json_schemas *named);
 /* Writes the schema of one field, which does not include whether the field is required. */

@@ -2,14 +2,15 @@
 #include "doc/openapi.h"
 
 #include "doc/json_schema.h"
-#include "status_phrase.h"
+#include "doc/openapi_body.h"
+#include "doc/openapi_security.h"
 
 #include <ctype.h>
 #include <monkey/mem.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { METHODS_MAX = 8, STATUSES_MAX = 24, IDS_MAX = 4096 };
+enum { METHODS_MAX = 8, IDS_MAX = 4096 };
 
 /* Handlers whose names are used as operation IDs. */
 struct operation_ids {
@@ -25,8 +26,8 @@ struct openapi_writer {
     size_t n; /* number of methods in `done` */
     struct dev_json_schemas *named;
     struct operation_ids *operation_ids;
-    size_t n_params, n_statuses;
-    unsigned statuses[STATUSES_MAX]; /* statuses already written for the operation */
+    struct dev_security_schemes *security;
+    size_t n_params;
 };
 
 /* Appends a path such as "/users/{id}". */
@@ -62,10 +63,19 @@ static void begin_param(struct openapi_writer *w, mk_str name, const char *in, b
     mk_json_key(w->json, "schema");
 }
 
+static void write_schema_params(struct openapi_writer *w, const struct duda_schema *schema, const char *in)
+{
+    for (size_t i = 0; schema && i < schema->n; i++) {
+        const struct duda_schema_field *field = duda_schema_field_at(schema, i);
+        begin_param(w, mk_str_from_c(duda_schema_field_name(field)), in, !field->optional);
+        dev_json_schema_write_field(w->json, field);
+        mk_json_end_object(w->json);
+    }
+}
+
 static void write_params(struct openapi_writer *w, const struct dev_route *r)
 {
     mk_str rest = mk_str_from_c(r->pattern), text;
-    const struct duda_schema *query = r->line->query;
     struct dev_param p;
     w->n_params = 0;
     while (dev_introspect_next_segment(&rest, &text, &p)) {
@@ -75,121 +85,19 @@ static void write_params(struct openapi_writer *w, const struct dev_route *r)
         dev_json_schema_write_param_type(w->json, p.type);
         mk_json_end_object(w->json);
     }
-    for (size_t i = 0; query && i < query->n; i++) {
-        begin_param(w, mk_str_from_c(duda_schema_field_name(duda_schema_field_at(query, i))), "query",
-                    !duda_schema_field_at(query, i)->optional);
-        dev_json_schema_write_field(w->json, duda_schema_field_at(query, i));
-        mk_json_end_object(w->json);
-    }
+    write_schema_params(w, r->line->query, "query");
+    write_schema_params(w, r->line->headers, "header");
     if (w->n_params)
         mk_json_end_array(w->json);
 }
 
-static void write_media_type(struct openapi_writer *w, const char *type, const struct duda_schema *schema,
-                             bool is_list)
-{
-    mk_json_begin_object(mk_json_key(w->json, type));
-    mk_json_key(w->json, "schema");
-    dev_json_schema_write(w->json, w->named, schema, is_list);
-    mk_json_end_object(w->json);
-}
-
-static void write_empty_object(struct mk_json_writer *w)
-{
-    mk_json_begin_object(w);
-    mk_json_end_object(w);
-}
-
-/* Writes the request body. If the route declares none, clients may send any content. */
-static void write_request_body(struct openapi_writer *w, const struct duda_route *line, const char *method)
-{
-    static const char *const any[] = {"application/json", "application/x-www-form-urlencoded",
-                                      "multipart/form-data", "text/plain"};
-    bool has = strcmp(method, "post") == 0 || strcmp(method, "put") == 0 || strcmp(method, "patch") == 0;
-    if (!has && !line->request_body && !line->form)
-        return;
-    mk_json_begin_object(mk_json_key(w->json, "requestBody"));
-    mk_json_begin_object(mk_json_key(w->json, "content"));
-    if (line->request_body)
-        write_media_type(w, "application/json", line->request_body, line->request_is_list);
-    if (line->form) {
-        write_media_type(w, "application/x-www-form-urlencoded", line->form, false);
-        write_media_type(w, "multipart/form-data", line->form, false);
-    }
-    for (size_t i = 0; !line->request_body && !line->form && i < MK_LEN(any); i++)
-        write_empty_object(mk_json_key(w->json, any[i]));
-    mk_json_end_object(w->json);
-    mk_json_end_object(w->json);
-}
-
-/* ---- Responses ---- */
-
-static void write_problem_media_type(struct mk_json_writer *w)
-{
-    mk_json_begin_object(mk_json_key(w, "application/problem+json"));
-    mk_json_begin_object(mk_json_key(w, "schema"));
-    mk_json_cstr(mk_json_key(w, "$ref"), "#/components/schemas/Problem");
-    mk_json_end_object(w);
-    mk_json_end_object(w);
-}
-
-static void write_default_response(struct mk_json_writer *w)
-{
-    mk_json_begin_object(mk_json_key(w, "default"));
-    mk_json_cstr(mk_json_key(w, "description"), "The response of the handler.");
-    mk_json_end_object(w);
-}
-
-static void write_response(struct openapi_writer *w, const struct duda_route *line, unsigned status,
-                           bool is_problem)
-{
-    char key[12];
-    for (size_t i = 0; i < w->n_statuses; i++)
-        if (w->statuses[i] == status)
-            return;
-    if (w->n_statuses == STATUSES_MAX || status < 100 || status > 599)
-        return;
-    snprintf(key, sizeof key, "%u", status);
-    mk_json_begin_object(mk_json_key(w->json, key));
-    mk_json_cstr(mk_json_key(w->json, "description"), dev_status_phrase(status));
-    bool has_content = w->n_statuses == 0 && line->response_body;
-    if (has_content || is_problem)
-        mk_json_begin_object(mk_json_key(w->json, "content"));
-    if (has_content)
-        write_media_type(w, "application/json", line->response_body, line->response_is_list);
-    else if (is_problem)
-        write_problem_media_type(w->json);
-    if (has_content || is_problem)
-        mk_json_end_object(w->json);
-    mk_json_end_object(w->json);
-    w->statuses[w->n_statuses++] = status;
-}
-
-static void write_responses(struct openapi_writer *w, const struct duda_route *line)
-{
-    mk_str rest = mk_str_from_c(line->responses ? line->responses : line->response_body ? "200" : "");
-    const unsigned of_query[] = {400}, of_json[] = {400, 413, 415, 422}, of_form[] = {400, 413, 415};
-    uint64_t status;
-    w->n_statuses = 0;
-    mk_json_begin_object(mk_json_key(w->json, "responses"));
-    while (rest.len) {
-        mk_str word = mk_str_word(&rest);
-        if (mk_num_parse(word, &status))
-            write_response(w, line, (unsigned)status, false);
-    }
-    if (w->n_statuses == 0)
-        write_default_response(w->json);
-    bool has_default = w->n_statuses == 0;
-    for (size_t i = 0; !has_default && line->query && i < MK_LEN(of_query); i++)
-        write_response(w, line, of_query[i], true);
-    for (size_t i = 0; !has_default && line->request_body && i < MK_LEN(of_json); i++)
-        write_response(w, line, of_json[i], true);
-    for (size_t i = 0; !has_default && line->form && i < MK_LEN(of_form); i++)
-        write_response(w, line, of_form[i], false);
-    mk_json_end_object(w->json);
-}
-
 /* ---- Operations ---- */
+
+static void append_id_chars(struct mk_buf *id, mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        mk_buf_add_char(id, isalnum((unsigned char)text.p[i]) ? text.p[i] : '_');
+}
 
 /* Operation IDs are unique. The first route of a handler gets the handler's name, so that routes added
  * elsewhere do not change it; further routes of the handler append method and path. */
@@ -205,11 +113,12 @@ static void write_operation_id(struct mk_buf *id, struct operation_ids *operatio
     if (is_first)
         return;
     mk_buf_addf(id, "-%s", method); /* C identifiers contain no `-` */
-    for (const char *at = r->pattern; *at; at++)
-        mk_buf_add_char(id, *at == '/'                    ? '-'
-                            : *at == ':' || *at == '*'    ? '.'
-                            : isalnum((unsigned char)*at) ? *at
-                                                          : '_');
+    mk_str rest = mk_str_from_c(r->pattern), text;
+    struct dev_param p;
+    while (dev_introspect_next_segment(&rest, &text, &p)) {
+        mk_buf_add(id, p.name.p ? MK_STR("-.") : MK_STR("-"));
+        append_id_chars(id, p.name.p ? p.name : text);
+    }
 }
 
 static void write_operation(struct openapi_writer *w, const struct dev_route *r, const char *method)
@@ -231,8 +140,9 @@ static void write_operation(struct openapi_writer *w, const struct dev_route *r,
         mk_json_end_array(json);
     }
     write_params(w, r);
-    write_request_body(w, r->line, method);
-    write_responses(w, r->line);
+    dev_openapi_write_security(json, w->security, r->security);
+    dev_openapi_write_request_body(json, w->named, r->line, method);
+    dev_openapi_write_responses(json, w->named, r);
     mk_json_end_object(json);
     mk_buf_free(&id);
 }
@@ -288,6 +198,7 @@ struct path_writer {
     size_t at;
     struct dev_json_schemas *named;
     struct operation_ids *operation_ids;
+    struct dev_security_schemes *security;
 };
 
 struct earlier_path {
@@ -310,8 +221,11 @@ static void write_path_once(const struct dev_route *r, void *ctx)
     struct path_writer *f = ctx;
     struct earlier_path earlier_path = {.pattern = r->pattern, .left = f->at++};
     dev_introspect_each_route(f->d, find_earlier_path, &earlier_path);
-    struct openapi_writer w = {
-        .json = f->json, .pattern = r->pattern, .named = f->named, .operation_ids = f->operation_ids};
+    struct openapi_writer w = {.json = f->json,
+                               .pattern = r->pattern,
+                               .named = f->named,
+                               .operation_ids = f->operation_ids,
+                               .security = f->security};
     char buf[DEV_PATTERN_MAX];
     struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
     if (earlier_path.found)
@@ -324,45 +238,6 @@ static void write_path_once(const struct dev_route *r, void *ctx)
 }
 
 /* ---- The document ---- */
-
-static void begin_named_schema(struct mk_json_writer *w, const char *name, const char *type)
-{
-    mk_json_begin_object(mk_json_key(w, name));
-    mk_json_cstr(mk_json_key(w, "type"), type);
-}
-
-static void write_property_schema(struct mk_json_writer *w, const char *name, const char *type)
-{
-    begin_named_schema(w, name, type);
-    mk_json_end_object(w);
-}
-
-static void write_problem_errors(struct mk_json_writer *w)
-{
-    begin_named_schema(w, "errors", "array");
-    begin_named_schema(w, "items", "object");
-    mk_json_begin_object(mk_json_key(w, "properties"));
-    write_property_schema(w, "detail", "string");
-    write_property_schema(w, "pointer", "string");
-    write_property_schema(w, "line", "integer");
-    write_property_schema(w, "column", "integer");
-    mk_json_end_object(w);
-    mk_json_end_object(w);
-    mk_json_end_object(w);
-}
-
-static void write_problem_schema(struct mk_json_writer *w)
-{
-    begin_named_schema(w, "Problem", "object");
-    mk_json_cstr(mk_json_key(w, "description"), "RFC 9457");
-    mk_json_begin_object(mk_json_key(w, "properties"));
-    write_property_schema(w, "title", "string");
-    write_property_schema(w, "status", "integer");
-    write_property_schema(w, "detail", "string");
-    write_problem_errors(w);
-    mk_json_end_object(w);
-    mk_json_end_object(w);
-}
 
 struct tags {
     struct mk_json_writer *json;
@@ -410,37 +285,48 @@ static void write_tags(const struct dev_introspection *d, struct mk_json_writer 
         mk_json_end_array(w);
 }
 
-static void write_components(struct mk_json_writer *w, struct dev_json_schemas *named)
+static void write_components(const struct path_writer *f)
 {
+    struct mk_json_writer *w = f->json;
     mk_json_newline(w);
     mk_json_begin_object(mk_json_key(w, "components"));
     mk_json_begin_object(mk_json_key(w, "schemas"));
-    write_problem_schema(w);
-    dev_json_schema_write_components(w, named);
+    dev_openapi_write_problem_schema(w);
+    dev_json_schema_write_components(w, f->named);
     mk_json_end_object(w);
+    dev_openapi_write_security_schemes(w, f->security, f->d->service->name);
+    mk_json_end_object(w);
+}
+
+static void write_info(struct mk_json_writer *w, const struct duda_service *service)
+{
+    mk_json_begin_object(mk_json_key(w, "info"));
+    mk_json_cstr(mk_json_key(w, "title"), service->title ? service->title : service->name);
+    mk_json_cstr(mk_json_key(w, "version"), service->version ? service->version : "1");
+    if (service->description)
+        mk_json_cstr(mk_json_key(w, "description"), service->description);
     mk_json_end_object(w);
 }
 
 void dev_openapi_write(const struct dev_introspection *d, struct mk_buf *out)
 {
     struct dev_json_schemas named = {.n = 0};
+    struct dev_security_schemes security = {.n = 0};
     struct operation_ids *operation_ids = mk_mem_zalloc(1, sizeof *operation_ids);
     struct mk_json_writer w = mk_json_writer_to(out);
-    struct path_writer f = {.json = &w, .d = d, .named = &named, .operation_ids = operation_ids};
+    struct path_writer f = {
+        .json = &w, .d = d, .named = &named, .operation_ids = operation_ids, .security = &security};
     if (!operation_ids)
         return;
     mk_json_begin_object(&w);
     mk_json_cstr(mk_json_key(&w, "openapi"), "3.1.0");
-    mk_json_begin_object(mk_json_key(&w, "info"));
-    mk_json_cstr(mk_json_key(&w, "title"), d->service->name);
-    mk_json_cstr(mk_json_key(&w, "version"), "1");
-    mk_json_end_object(&w);
+    write_info(&w, d->service);
     mk_json_begin_object(mk_json_key(&w, "paths"));
     dev_introspect_each_route(d, write_path_once, &f);
     mk_buf_add_char(out, '\n');
     mk_json_end_object(&w);
     write_tags(d, &w);
-    write_components(&w, &named);
+    write_components(&f);
     mk_json_end_object(&w);
     mk_buf_add_char(out, '\n');
     mk_mem_free(operation_ids);

@@ -121,6 +121,28 @@ struct duda_route {
      * longer body is rejected with 413 before the handler runs. 0: `MaxBodySize`; UINT64_MAX: no limit.
      * Functions that read the body, such as duda_form_load(), additionally have their own limits. */
     uint64_t body_max;
+    /** Further documentation for `monkey doc` and `monkey openapi`. */
+    const struct duda_schema *headers; /**< request headers, named by `.json_name`: "If-Match" */
+    /** Names of the files in a multipart form: "photo". "photo?" is optional; "photos[]" may occur several
+     * times. */
+    const char *files;
+    /** Media types of the usual response: "application/json text/csv". NULL: application/json if there is a
+     * `response_body`, which describes the JSON types of the list. */
+    const char *response_types;
+    const struct duda_schema *problem; /**< body of errors, in place of problem details (RFC 9457) */
+    /**
+     * How clients authenticate: one of these words, or several, if any one of them is sufficient. NULL: as the
+     * last middleware before the route, or the group, specifies; "": not at all.
+     *
+     *     bearer  basic          Authorization header
+     *     jwt                    a bearer token that is a JSON Web Token
+     *     session                the session cookie of Duda
+     *     header:X-Key  cookie:NAME  query:NAME    an API key in this place
+     *
+     * It only documents what the middleware or the handler checks:
+     * `DUDA_REQUIRE(has_token, 401, .security = "bearer")`.
+     */
+    const char *security;
     /* Later releases add members here: struct duda_routes records the size of the entries. */
 };
 
@@ -162,6 +184,19 @@ struct duda_routes {
  * #include: `#define DUDA_USE "duda-kv", "duda-redis"`. */
 #ifndef DUDA_USE
 #define DUDA_USE NULL
+#endif
+
+/** Title, version and description of the service for `monkey doc` and `monkey openapi`. Define them before the
+ * first #include, in the file with DUDA_SERVICE(): `#define DUDA_API_VERSION "1.4.0"`. The default of the
+ * title is the name of the service. */
+#ifndef DUDA_API_TITLE
+#define DUDA_API_TITLE NULL
+#endif
+#ifndef DUDA_API_VERSION
+#define DUDA_API_VERSION NULL
+#endif
+#ifndef DUDA_API_DESCRIPTION
+#define DUDA_API_DESCRIPTION NULL
 #endif
 
 /** The configuration section of the service: see duda/config.h. */
@@ -211,8 +246,11 @@ enum { DUDA_NEXT = 0x4e455854 };
  *     }
  *     DUDA_ROUTES(admin, DUDA_BEFORE(only_staff), DUDA_GET("/log", show_log, "Shows the log."));
  */
-#define DUDA_BEFORE(function)                                                                                \
-    {.kind = DUDA_IS_BEFORE, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__}
+#define DUDA_BEFORE(...) DUDA_BEFORE_ENTRY(__VA_ARGS__, )
+/** Implementation of DUDA_BEFORE(). */
+#define DUDA_BEFORE_ENTRY(function, ...)                                                                     \
+    {.kind = DUDA_IS_BEFORE, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__,          \
+     __VA_ARGS__}
 #define DUDA_AFTER(function)                                                                                 \
     {.kind = DUDA_IS_AFTER, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__}
 
@@ -225,11 +263,17 @@ enum { DUDA_NEXT = 0x4e455854 };
  *         mk_str role;
  *         return duda_session_get(d, "role", &role) == 0 && mk_str_eq(role, MK_STR("staff"));
  *     }
- *     DUDA_ROUTES(admin, DUDA_REQUIRE(is_staff, 403), DUDA_GET("/log", show_log, "Shows the log."));
+ *     DUDA_ROUTES(admin, DUDA_REQUIRE(is_staff, 403, .security = "session"),
+ *                 DUDA_GET("/log", show_log, "Shows the log."));
+ *
+ * DUDA_BEFORE() and DUDA_REQUIRE() accept `.security`, which documents the later entries: see struct
+ * duda_route.
  */
-#define DUDA_REQUIRE(function, code)                                                                         \
+#define DUDA_REQUIRE(function, ...) DUDA_REQUIRE_ENTRY(function, __VA_ARGS__, )
+/** Implementation of DUDA_REQUIRE(). */
+#define DUDA_REQUIRE_ENTRY(function, code, ...)                                                              \
     {.kind = DUDA_IS_REQUIRE, .name = #function, .file = __FILE__, .line = __LINE__,                         \
-     .predicate = function, .status = code}
+     .predicate = function, .status = code, __VA_ARGS__}
 
 /** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
  * for all its subdomains. "" ends the restriction. A request that matches no entry of its host falls back to
@@ -295,6 +339,7 @@ struct duda_service {
     const struct mk_plugin *plugin;
     const struct mk_handler *handler;
     const struct duda_probe *probes, *probes_end;
+    const char *title, *version, *description; /**< of the API; may be NULL */
 };
 
 /**
@@ -330,7 +375,10 @@ struct duda_service {
                                                             &MK_PLUGIN_OF(word),                             \
                                                             &duda_handler_##word,                            \
                                                             __start_duda_probes,                             \
-                                                            __stop_duda_probes};                             \
+                                                            __stop_duda_probes,                              \
+                                                            DUDA_API_TITLE,                                  \
+                                                            DUDA_API_VERSION,                                \
+                                                            DUDA_API_DESCRIPTION};                           \
     extern MK_API const struct duda_service *const duda_service_of_##word;                                   \
     const struct duda_service *const duda_service_of_##word = &duda_service_##word;                          \
     static bool duda_bind_##word(const struct mk_conf_ctx *ctx, mk_str words, void **data)                   \

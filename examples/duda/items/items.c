@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A REST service: JSON items, validated by a schema and stored on disk. */
-#define DUDA_USE "duda-kv"
+#define DUDA_USE         "duda-kv"
+#define DUDA_API_TITLE   "Items"
+#define DUDA_API_VERSION "1.0.0"
 #include <duda.h>
 #include <duda/kv.h>
 #include <errno.h>
