@@ -119,8 +119,9 @@ struct duda_ctx {
     const struct duda_templates *templates; /* NULL: the service has no templates */
 
     enum duda_output output;
-    struct mk_buf out; /* response bytes not yet sent */
-    size_t out_at;     /* number of bytes of `out` already sent */
+    uint8_t conditional; /* MK_CONDITIONAL_... flags for the complete response; 0: unconditional */
+    struct mk_buf out;   /* response bytes not yet sent */
+    size_t out_at;       /* number of bytes of `out` already sent */
 
     enum duda_suspend_reason waits_for;
     int cancel_error; /* 0, or the error that every wait returns from now on: see duda_suspend_cancel(). Not

@@ -9,8 +9,9 @@
 #include "text/format.h"
 
 enum {
-    KEPT_MAX = 64 << 10, /* longer bodies are streamed */
-    OUT_MAX = 1 << 30,   /* maximum size of one piece */
+    KEPT_MAX = 64 << 10,       /* longer bodies are streamed */
+    RANGES_KEPT_MAX = 8 << 20, /* the same for bodies with byte ranges, which must be complete */
+    OUT_MAX = 1 << 30,         /* maximum size of one piece */
     INITIAL_SIZE = 1024,
 };
 
@@ -70,13 +71,19 @@ static int wait_until_sent(struct duda_ctx *d)
     return e;
 }
 
+static bool must_stream(const struct duda_ctx *d)
+{
+    bool has_ranges = d->conditional & MK_CONDITIONAL_RANGES && d->output == DUDA_OUTPUT_BUFFERED;
+    return d->out.len >= (has_ranges ? RANGES_KEPT_MAX : KEPT_MAX);
+}
+
 int duda_response_end_append(struct duda_ctx *d)
 {
     if (d->out.failed)
         return -ENOMEM;
     if (d->output == DUDA_OUTPUT_NONE)
         d->output = DUDA_OUTPUT_BUFFERED;
-    return d->out.len >= KEPT_MAX ? wait_until_sent(d) : 0;
+    return d->out.len >= KEPT_MAX && must_stream(d) ? wait_until_sent(d) : 0;
 }
 
 /* Gives the handler an output buffer: the worker's spare one, which handlers reuse in turn, or a new one. */

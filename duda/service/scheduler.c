@@ -307,6 +307,13 @@ static void set_default_content_type(struct duda_ctx *d)
     (void)mk_response_add_default(d->response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
 }
 
+/* The response is complete, apart from the preconditions and ranges of the request. */
+DUDA_COLD static enum mk_verdict finish_conditional_response(struct duda_ctx *d)
+{
+    int e = mk_response_make_conditional(d->request, d->response, d->conditional);
+    return e < 0 ? send_error_status(d, 503) : e ? MK_ERROR : MK_DONE;
+}
+
 static enum mk_verdict finish_response(struct duda_ctx *d)
 {
     int result = d->result;
@@ -327,12 +334,13 @@ static enum mk_verdict finish_response(struct duda_ctx *d)
     if (d->output == DUDA_OUTPUT_NONE) {
         if (result == 0 && !duda_response_is_set(d))
             (void)mk_response_set_status(d->response, 204);
-        return MK_DONE;
+        return d->conditional ? finish_conditional_response(d) : MK_DONE;
     }
     set_default_content_type(d);
     /* Not copied: freed at the end of the request. */
-    return mk_response_set_body_nocopy(d->response, mk_buf_str(&d->out)) ? send_error_status(d, 503)
-                                                                         : MK_DONE;
+    if (mk_response_set_body_nocopy(d->response, mk_buf_str(&d->out)))
+        return send_error_status(d, 503);
+    return d->conditional ? finish_conditional_response(d) : MK_DONE;
 }
 
 /* ---- Streamed responses ---- */

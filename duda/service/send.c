@@ -62,42 +62,13 @@ int duda_redirect_local(struct duda_ctx *d, unsigned status, mk_str path)
 
 /* ---- Preconditions ---- */
 
-/* Returns whether the list contains the tag. If `weak` is true, a weak tag also matches. */
-static bool etag_list_contains(mk_str list, mk_str tag, bool weak)
+/* The characters of an entity tag (RFC 9110, section 8.8.3). */
+static bool is_etag_text(mk_str etag)
 {
-    mk_str element;
-    if (mk_str_eq(mk_str_trim(list), MK_STR("*")))
-        return true;
-    while (mk_header_list_next(&list, &element)) {
-        if (weak && mk_str_starts(element, MK_STR("W/")))
-            element = mk_str_skip(element, 2);
-        if (mk_str_eq(element, tag))
-            return true;
-    }
-    return false;
-}
-
-static bool is_not_modified_since(struct duda_ctx *d, const char *field, int64_t modified)
-{
-    int64_t then;
-    mk_str date = duda_header_view(d, field);
-    return date.p && modified && mk_date_parse(date, mk_request_time(d->request), &then) && modified <= then;
-}
-
-/* Evaluates the conditions in the order of RFC 9110, section 13.2.2. */
-static int evaluate_preconditions(struct duda_ctx *d, mk_str tag, int64_t modified)
-{
-    mk_str match = duda_header_view(d, "If-Match"), none = duda_header_view(d, "If-None-Match");
-    enum mk_method method = mk_request_method(d->request);
-    bool reads = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
-    if (match.p && !etag_list_contains(match, tag, false))
-        return 412;
-    if (!match.p && modified && duda_header_view(d, "If-Unmodified-Since").p &&
-        !is_not_modified_since(d, "If-Unmodified-Since", modified))
-        return 412;
-    if (none.p)
-        return !etag_list_contains(none, tag, true) ? 0 : reads ? 304 : 412;
-    return reads && is_not_modified_since(d, "If-Modified-Since", modified) ? 304 : 0;
+    for (size_t i = 0; i < etag.len; i++)
+        if ((unsigned char)etag.p[i] <= ' ' || etag.p[i] == '"' || etag.p[i] == 0x7f)
+            return false;
+    return true;
 }
 
 int duda_check_preconditions(struct duda_ctx *d, mk_str etag, int64_t modified)
@@ -107,15 +78,28 @@ int duda_check_preconditions(struct duda_ctx *d, mk_str etag, int64_t modified)
     int e = d->request ? 0 : -EALREADY;
     if (!e && etag.p) {
         mk_buf_addf(&tag, "\"%.*s\"", MK_STR_ARG(etag));
-        e = tag.failed || mk_str_find(etag, '"') != MK_STR_NONE
-                ? -EINVAL
-                : duda_header_set(d, "ETag", mk_buf_str(&tag));
+        e = tag.failed || !is_etag_text(etag) ? -EINVAL : duda_header_set(d, "ETag", mk_buf_str(&tag));
     }
     if (!e && modified) {
         mk_date_write(date, modified);
         e = duda_header_set(d, "Last-Modified", mk_str_of(date, sizeof date));
     }
-    return e ? e : evaluate_preconditions(d, mk_buf_str(&tag), modified);
+    mk_str quoted = tag.len ? mk_buf_str(&tag) : MK_STR_NULL;
+    return e ? e : (int)mk_request_check_preconditions(d->request, quoted, modified);
+}
+
+int duda_make_conditional(struct duda_ctx *d, unsigned flags)
+{
+    if (duda_response_head_is_final(d))
+        return -EALREADY;
+    d->conditional = (uint8_t)flags;
+    return 0;
+}
+
+int duda_auto_etag(struct duda_ctx *d)
+{
+    d->conditional |= MK_CONDITIONAL_ETAG;
+    return DUDA_NEXT;
 }
 
 /* ---- Files ---- */
@@ -123,6 +107,7 @@ int duda_check_preconditions(struct duda_ctx *d, mk_str etag, int64_t modified)
 int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length)
 {
     bool is_final = duda_response_head_is_final(d);
+    d->conditional |= MK_CONDITIONAL_RANGES;
     if (!is_final && d->output != DUDA_OUTPUT_BUFFERED)
         return mk_response_set_body_file(d->response, fd, offset, length);
     close(fd);

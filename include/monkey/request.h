@@ -256,6 +256,12 @@ MK_API bool mk_request_shows_dot_files(const struct mk_request *request);
 /** The media type for a file name on this virtual host. */
 MK_API mk_str mk_request_media_type(const struct mk_request *request, mk_str file_name);
 
+/** Evaluates the preconditions of the request (RFC 9110, section 13.2.2) against the current representation.
+ * `etag` includes its quotes (absent: none); `modified` is in seconds since 1970 (0: unknown). Returns 0:
+ * continue; 304: the client has this representation; 412: a precondition failed. Call it before the handler
+ * changes anything; for a complete response, see mk_response_make_conditional(). */
+MK_API unsigned mk_request_check_preconditions(const struct mk_request *request, mk_str etag,
+                                               int64_t modified) MK_API_MUST_USE;
 /** The client's preference for a content coding ("gzip") or a media type ("text/html"), as a quality in
  * thousandths; 0 means not acceptable (RFC 9110, sections 12.5.1 and 12.5.3). */
 MK_API unsigned mk_request_accepts_coding(const struct mk_request *request, mk_str coding);

@@ -174,6 +174,27 @@ MK_API int mk_response_set_body_source(struct mk_response *response, const struc
 MK_API int mk_response_set_raw_source(struct mk_response *response, const struct mk_body_source_ops *ops,
                                       void *ctx);
 
+/** Flags of mk_response_make_conditional(). */
+enum {
+    MK_CONDITIONAL_ETAG = 1,   /**< adds an ETag, a digest of a body in memory, unless there is one */
+    MK_CONDITIONAL_RANGES = 2, /**< serves byte ranges, unless the virtual host has `Ranges off` */
+};
+/**
+ * Makes a complete response conditional: compares its ETag and Last-Modified with the preconditions of the
+ * request, and serves byte ranges of its body (RFC 9110, sections 13 and 14). Call it last, when status,
+ * headers and body are set. It changes only responses with status 200 to GET or HEAD: into a 304 without a
+ * body, or into a 206 with a range, or with several ranges as multipart/byteranges. Range requires a body in
+ * memory or in a file. Returns 0; 412 or 416, which is then the status of the response; -ENOMEM; or
+ * -EALREADY.
+ *
+ *     mk_response_set_body_nocopy(response, map_of_the_town);
+ *     if (mk_response_make_conditional(request, response, MK_CONDITIONAL_ETAG | MK_CONDITIONAL_RANGES))
+ *         return MK_ERROR;
+ *     return MK_DONE;
+ */
+MK_API int mk_response_make_conditional(struct mk_request *request, struct mk_response *response,
+                                        unsigned flags) MK_API_MUST_USE;
+
 /** Will the client receive a body? False for HEAD, 204 and 304, and for a response without a body. Also
  * false for a raw source, because the server cannot tell which part of its output is the body. */
 MK_API bool mk_response_will_send_body(const struct mk_request *request, const struct mk_response *response);

@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <sys/random.h>
 
-#include "http/range.h"
+#include "web/response.h"
+#include "web/vhost.h"
 
 static enum mk_verdict fail_with_status(struct mk_response *response, unsigned status)
 {
@@ -12,7 +13,20 @@ static enum mk_verdict fail_with_status(struct mk_response *response, unsigned s
     return MK_ERROR;
 }
 
-static enum mk_verdict send_range_not_satisfiable(struct mk_response *response, uint64_t size)
+int mk_byteranges_select(const struct mk_request *request, const struct mk_validators *validators,
+                         uint64_t size, bool coded, struct mk_range *ranges)
+{
+    bool wants_range = request->site->ranges && request->target->method == MK_METHOD_GET &&
+                       mk_headers_has(&request->fields, MK_HEADER_RANGE) &&
+                       mk_condition_if_range_holds(&request->fields, validators, request->now);
+    if (!wants_range)
+        return 0;
+    int n =
+        mk_range_parse(mk_headers_get(&request->fields, MK_HEADER_RANGE), size, ranges, MK_BYTERANGES_MAX);
+    return n > 1 && coded ? 0 : n; /* clients cannot decode separate ranges of a compressed representation */
+}
+
+enum mk_verdict mk_byteranges_refuse(struct mk_response *response, uint64_t size)
 {
     mk_str value = mk_arena_printf(response->arena, "bytes */%" PRIu64, size);
     if (!value.p || !mk_response_add_header_unchecked(response, MK_STR("Content-Range"), value))
@@ -20,26 +34,37 @@ static enum mk_verdict send_range_not_satisfiable(struct mk_response *response, 
     return fail_with_status(response, 416);
 }
 
-static bool append_range_body(struct mk_response *response, const struct mk_representation *r,
-                              const struct mk_range *range)
+/* Appends the bytes of the range in the body `whole` to another body. */
+static bool append_range(struct mk_response_body *to, struct mk_arena *arena,
+                         const struct mk_response_body *whole, struct mk_range range)
 {
-    return mk_response_body_add_file(&response->content, response->arena, r->file, range->first,
-                                     range->last - range->first + 1);
+    uint64_t left = range.last - range.first + 1;
+    bool ok = true;
+    for (const struct mk_response_body_part *p = whole->parts; ok && p && left; p = p->next) {
+        uint64_t len = p->file ? p->len : p->bytes.len;
+        if (range.first >= len) {
+            range.first -= len;
+            continue;
+        }
+        uint64_t n = len - range.first < left ? len - range.first : left;
+        ok = p->file ? mk_response_body_add_file(to, arena, p->file, p->offset + range.first, n)
+                     : mk_response_body_add_text(to, arena, mk_str_of(p->bytes.p + range.first, (size_t)n));
+        range.first = 0;
+        left -= n;
+    }
+    return ok;
 }
 
-static enum mk_verdict send_single_range(struct mk_response *response, const struct mk_representation *r,
-                                         const struct mk_range *range)
+static bool apply_single_range(struct mk_response *response, struct mk_response_body *body,
+                               const struct mk_range *range)
 {
     mk_str value = mk_arena_printf(response->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, range->first,
-                                   range->last, r->file->size);
-    response->status = 206;
-    bool ok = value.p && mk_response_add_default_block(response, &r->whole) &&
-              mk_response_add_header_unchecked(response, MK_STR("Content-Range"), value) &&
-              append_range_body(response, r, range);
-    return ok ? MK_DONE : fail_with_status(response, 503);
+                                   range->last, response->content.length);
+    return value.p && mk_response_add_header_unchecked(response, MK_STR("Content-Range"), value) &&
+           append_range(body, response->arena, &response->content, *range);
 }
 
-/* Returns a multipart boundary that the author of the file cannot predict. */
+/* Returns a multipart boundary that the author of the body cannot predict. */
 static uint64_t make_boundary(void)
 {
     uint64_t n = 0;
@@ -47,54 +72,41 @@ static uint64_t make_boundary(void)
     return n;
 }
 
-static bool append_multipart(struct mk_response *response, const struct mk_representation *r,
+static bool append_multipart(struct mk_response *response, struct mk_response_body *body, mk_str type,
                              const struct mk_range *range, uint64_t boundary)
 {
     mk_str head = mk_arena_printf(response->arena,
-                                  "\r\n--%016" PRIx64 "\r\nContent-Type: %.*s\r\n"
-                                  "Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
-                                  boundary, MK_STR_ARG(r->type), range->first, range->last, r->file->size);
-    return head.p && mk_response_body_add_text(&response->content, response->arena, head) &&
-           append_range_body(response, r, range);
+                                  "\r\n--%016" PRIx64 "\r\n%s%.*s%sContent-Range: bytes %" PRIu64 "-%" PRIu64
+                                  "/%" PRIu64 "\r\n\r\n",
+                                  boundary, type.p ? "Content-Type: " : "", MK_STR_ARG(type),
+                                  type.p ? "\r\n" : "", range->first, range->last, response->content.length);
+    return head.p && mk_response_body_add_text(body, response->arena, head) &&
+           append_range(body, response->arena, &response->content, *range);
 }
 
-static bool append_all_parts(struct mk_response *response, const struct mk_representation *r,
-                             const struct mk_range *ranges, unsigned n)
+/* Each part has the Content-Type of the representation; the response has another one. */
+static bool apply_several_ranges(struct mk_response *response, struct mk_response_body *body,
+                                 const struct mk_range *ranges, unsigned n)
 {
     uint64_t boundary = make_boundary();
+    mk_str type = mk_response_header(response, MK_STR("Content-Type"));
     for (unsigned i = 0; i < n; i++)
-        if (!append_multipart(response, r, &ranges[i], boundary))
+        if (!append_multipart(response, body, type, &ranges[i], boundary))
             return false;
     mk_str end = mk_arena_printf(response->arena, "\r\n--%016" PRIx64 "--\r\n", boundary);
-    mk_str type = mk_arena_printf(response->arena, "multipart/byteranges; boundary=%016" PRIx64, boundary);
-    return end.p && type.p && mk_response_body_add_text(&response->content, response->arena, end) &&
-           mk_response_set_header(response, MK_STR("Content-Type"), type) == 0;
+    mk_str full = mk_arena_printf(response->arena, "multipart/byteranges; boundary=%016" PRIx64, boundary);
+    return end.p && full.p && mk_response_body_add_text(body, response->arena, end) &&
+           mk_response_set_header(response, MK_STR("Content-Type"), full) == 0;
 }
 
-static enum mk_verdict send_multipart_ranges(struct mk_response *response, const struct mk_representation *r,
-                                             const struct mk_range *ranges, unsigned n)
+bool mk_byteranges_apply(struct mk_response *response, const struct mk_range *ranges, unsigned n)
 {
-    if (!mk_response_add_default_block(response, &r->about))
-        return fail_with_status(response, 503);
+    struct mk_response_body body;
+    mk_response_body_init(&body);
+    bool ok = n == 1 ? apply_single_range(response, &body, &ranges[0])
+                     : apply_several_ranges(response, &body, ranges, n);
+    body.origin = response->content.origin;
+    mk_response_body_move(&response->content, &body);
     response->status = 206;
-    /* Adds all of `form` except Content-Type, which each part has instead. */
-    for (unsigned i = 1; i < r->form.n; i++)
-        if (!mk_response_add_header_unchecked(response, r->form.fields[i].name, r->form.fields[i].value))
-            return fail_with_status(response, 503);
-    return append_all_parts(response, r, ranges, n) ? MK_DONE : fail_with_status(response, 503);
-}
-
-enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_response *response,
-                                    const struct mk_representation *r)
-{
-    struct mk_range ranges[MK_BYTERANGES_MAX];
-    int n = mk_range_parse(mk_headers_get(&request->fields, MK_HEADER_RANGE), r->file->size, ranges,
-                           MK_BYTERANGES_MAX);
-    if (n < 0)
-        return send_range_not_satisfiable(response, r->file->size);
-    /* Clients cannot decode separate ranges of a compressed representation. */
-    if (n == 0 || (n > 1 && r->coded))
-        return MK_NEXT;
-    return n == 1 ? send_single_range(response, r, &ranges[0])
-                  : send_multipart_ranges(response, r, ranges, (unsigned)n);
+    return ok;
 }

@@ -5,14 +5,24 @@
 
 #include <monkey/handler.h>
 
-#include "web/representation.h"
+#include "http/condition.h"
+#include "http/range.h"
 #include "web/request_type.h"
 
 /* A request with more ranges is considered abuse: Range is ignored. */
 enum { MK_BYTERANGES_MAX = 16 };
 
-/* MK_NEXT: ignore Range and send the whole representation. */
-enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_response *response,
-                                    const struct mk_representation *r);
+/* Selects the ranges that the request asks for, of a representation of `size` bytes, into `ranges`, which
+ * holds MK_BYTERANGES_MAX ranges. `coded`: it is compressed. Returns the number of ranges; 0: ignore Range
+ * and send the whole representation; -416: no range can be satisfied. */
+int mk_byteranges_select(const struct mk_request *request, const struct mk_validators *validators,
+                         uint64_t size, bool coded, struct mk_range *ranges) MK_MUST_USE;
+
+/* Responds with 416 and the size. */
+enum mk_verdict mk_byteranges_refuse(struct mk_response *response, uint64_t size);
+
+/* Replaces the complete body, which must consist of parts, by these ranges of it, and sets status 206. The
+ * other headers must be complete. Returns false if out of memory. */
+bool mk_byteranges_apply(struct mk_response *response, const struct mk_range *ranges, unsigned n) MK_MUST_USE;
 
 #endif

@@ -188,6 +188,19 @@ static enum mk_verdict send_full_file(struct mk_response *response, const struct
     return ok ? MK_DONE : fail_with_status(response, 503);
 }
 
+MK_COLD static enum mk_verdict serve_ranges(struct mk_request *request, struct mk_response *response,
+                                            const struct mk_representation *r)
+{
+    struct mk_range ranges[MK_BYTERANGES_MAX];
+    int n = mk_byteranges_select(request, &r->validators, r->file->size, r->coded, ranges);
+    if (n < 0)
+        return mk_byteranges_refuse(response, r->file->size);
+    enum mk_verdict v = send_full_file(response, r);
+    if (n == 0 || v != MK_DONE)
+        return v;
+    return mk_byteranges_apply(response, ranges, (unsigned)n) ? MK_DONE : fail_with_status(response, 503);
+}
+
 static inline enum mk_verdict serve_representation(struct mk_request *request, struct mk_response *response,
                                                    const struct mk_representation *r)
 {
@@ -202,11 +215,9 @@ static inline enum mk_verdict serve_representation(struct mk_request *request, s
     case MK_CONDITION_PASS:
         break;
     }
-    bool wants_range = request->site->ranges && request->target->method == MK_METHOD_GET &&
-                       mk_headers_has(&request->fields, MK_HEADER_RANGE) &&
-                       mk_condition_if_range_holds(&request->fields, &r->validators, request->now);
-    enum mk_verdict v = wants_range ? mk_byteranges_serve(request, response, r) : MK_NEXT;
-    return v == MK_NEXT ? send_full_file(response, r) : v;
+    if (MK_UNLIKELY(mk_headers_has(&request->fields, MK_HEADER_RANGE)))
+        return serve_ranges(request, response, r);
+    return send_full_file(response, r);
 }
 
 static inline enum mk_verdict serve_file(struct mk_request *request, struct mk_response *response,

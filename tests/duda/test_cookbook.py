@@ -39,7 +39,7 @@ def post(server, path, body, *fields):
 
 
 def test_cookbook_has_all_recipes():
-    assert PAGE.count("```c\n") == len(RECIPES) == 9
+    assert PAGE.count("```c\n") == len(RECIPES) == 10
     assert list(TEMPLATES) == ["guests.html"]
 
 
@@ -75,6 +75,17 @@ def test_upload_recipe_limits_the_body(server):
     assert post(server, "/photos", large, kind).text == f"a_b.png: {3 << 20} bytes for summer\n", "a photo of 3 MB is accepted"
     assert post(server, "/photos", body.replace("12345", "x" * ((5 << 20) + 1)), kind).status == 413
     assert post(server, "/photos", body.replace("12345", "x" * (7 << 20)), kind).status == 413
+
+
+def test_downloads_recipe_serves_ranges_and_etags(server):
+    manual = server.get("/manual", fields=[("Range", "bytes=2-")])
+    assert (manual.status, manual.text) == (206, "file")
+    assert manual["Content-Disposition"].endswith("filename*=UTF-8''Handbuch%20f%C3%BCr%20G%C3%A4ste.txt")
+    report = server.get("/report")
+    assert server.get("/report", fields=[("If-None-Match", report["ETag"])]).status == 304
+    assert server.get("/report", fields=[("Range", "bytes=0-3"), ("If-Range", report["ETag"])]).text == "1,1\n"
+    assert server.get("/pages/news", fields=[("If-None-Match", '"version-7"')]).status == 304
+    assert server.get("/pages/news").text == "<h1>Version 7</h1>\n"
 
 
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-dev.so").exists(), reason="this build has no monkey run")

@@ -95,7 +95,8 @@ const char *text = "";
 /* ---- duda/send.h ---- */
 int e;
 size_t mark = 0;
-mk_str version;
+mk_str version, report;
+duda_fn home;
 mk_str now_text(struct duda_ctx *context);
 /* ---- duda/service.h ---- */
 duda_fn hello;
@@ -205,6 +206,7 @@ void free_job(struct job *job);
 enum mk_verdict send_result(struct mk_response *to, const struct result *result);
 /* ---- monkey/response.h ---- */
 size_t len;
+mk_str map_of_the_town;
 char *make_report(size_t *n);
 /* ---- monkey/router.h ---- */
 mk_server_fn show_user;

@@ -30,7 +30,7 @@ MK_API duda_verdict duda_redirect_local(struct duda_ctx *d, unsigned status, mk_
 
 /**
  * Evaluates conditional requests (RFC 9110, section 13) against the current version of the page. `etag` is
- * any string without `"` (absent: none), and `modified` is in seconds since 1970 (0: unknown). Returns 0 if
+ * any string without spaces and `"` (absent: none), and `modified` is in seconds since 1970 (0: unknown). Returns 0 if
  * the handler should continue. Return any other result from the handler: 304 (the client has this version),
  * 412 (the client's change is based on a different version), or an error.
  *
@@ -41,13 +41,45 @@ MK_API duda_verdict duda_redirect_local(struct duda_ctx *d, unsigned status, mk_
 MK_API duda_verdict duda_check_preconditions(struct duda_ctx *d, mk_str etag,
                                              int64_t modified) MK_API_MUST_USE;
 
-/** Serves a file, such as a static file or a download, with its media type and validators. `path` begins with
- * a slash and is relative to the document root of the virtual host. Return the result from the handler: 0,
- * 304, 404 if the file does not exist, or an error. May wait for the disk. */
+/**
+ * Makes the response conditional once it is complete (see mk_response_make_conditional()). `flags`:
+ * MK_CONDITIONAL_ETAG adds an ETag, a digest of the body. MK_CONDITIONAL_RANGES serves byte ranges of the
+ * body; Duda then buffers a body of up to 8 MB instead of 64 KB. Longer bodies are streamed, and have neither.
+ * Returns 0 or -EALREADY.
+ *
+ *     int e = duda_make_conditional(d, MK_CONDITIONAL_ETAG | MK_CONDITIONAL_RANGES);
+ *     return e ? e : duda_write(d, report);
+ */
+MK_API int duda_make_conditional(struct duda_ctx *d, unsigned flags);
+/**
+ * Middleware that adds an ETag to the buffered responses of all later routes, as Express does. A client that
+ * has the same body already gets 304 instead. The handler still runs; use duda_check_preconditions() to avoid
+ * its work.
+ *
+ *     DUDA_ROUTES(pages, DUDA_BEFORE(duda_auto_etag), DUDA_GET("/", home, "Shows the home page."));
+ */
+MK_API int duda_auto_etag(struct duda_ctx *d);
+
+/** Serves a file, such as a static file or a download, with its media type and validators. The client may
+ * request byte ranges, for example to resume a download. `path` begins with a slash and is relative to the
+ * document root of the virtual host. Return the result from the handler: 0, 304, 404 if the file does not
+ * exist, or an error. May wait for the disk. */
 MK_API duda_verdict duda_send_file(struct duda_ctx *d, mk_str path);
 /** Sends `length` bytes of an open file, starting at `offset`, as the response body. The kernel copies the
- * data. Takes ownership of the descriptor, even on failure. */
+ * data. Takes ownership of the descriptor, even on failure. The client may request byte ranges of the body; to
+ * resume a download safely, it needs the validators that duda_check_preconditions() sets. */
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
+
+/**
+ * Makes the response a download: sets `Content-Disposition: attachment` with a name for the file (RFC 6266),
+ * which may be untrusted. The name is UTF-8, up to 255 bytes, the rest is cut off; old clients get an ASCII
+ * form of it. Slashes, backslashes, control characters, invalid UTF-8 and characters that change the text
+ * direction become `_`. Absent or empty: the client chooses a name. Returns 0, -ENOMEM or -EALREADY.
+ *
+ *     int e = duda_attachment(d, MK_STR("Rechnung 2026 für Jürgen.pdf"));
+ *     return e ? e : duda_send_file(d, MK_STR("/invoices/17.pdf"));
+ */
+MK_API int duda_attachment(struct duda_ctx *d, mk_str file_name);
 
 /**
  * Sends one event of a server-sent event (SSE) stream. The first event starts the response, as

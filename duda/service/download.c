@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Content-Disposition of downloads (RFC 6266). */
+#include <errno.h>
+#include <monkey/utf8.h>
+
+#include "service/response.h"
+#include "service/suspend.h"
+
+enum {
+    FALLBACK_MAX = 255,
+    ENCODED_MAX = 3 * FALLBACK_MAX, /* each byte as %XX */
+    VALUE_MAX = FALLBACK_MAX + ENCODED_MAX + 64,
+};
+
+struct range {
+    uint32_t first, last;
+};
+
+/* Control characters, and characters that change the direction of text: these could disguise an extension. */
+static bool is_invisible(uint32_t c)
+{
+    static const struct range all[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
+                                       {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
+                                       {0xfeff, 0xfeff}, {0xfff0, 0xfffb}, {0xe0000, 0xe0fff}};
+    for (size_t i = 0; i < MK_LEN(all); i++)
+        if (c >= all[i].first && c <= all[i].last)
+            return true;
+    return false;
+}
+
+static uint32_t decode_code_point(mk_str s)
+{
+    uint32_t c = s.len == 1 ? (unsigned char)s.p[0] : (unsigned char)s.p[0] & (0xffU >> (s.len + 1));
+    for (size_t i = 1; i < s.len; i++)
+        c = c << 6 | ((unsigned char)s.p[i] & 0x3f);
+    return c;
+}
+
+/* Returns the next character of the name, `_` for one that must not be in it, and removes it from *name. */
+static mk_str next_char(mk_str *name)
+{
+    size_t len = mk_utf8_char_len(*name);
+    mk_str c = mk_str_first(*name, len ? len : 1);
+    *name = mk_str_skip(*name, c.len);
+    bool is_bad = len == 0 || c.p[0] == '/' || c.p[0] == '\\' || is_invisible(decode_code_point(c));
+    return is_bad ? MK_STR("_") : c;
+}
+
+/* Clients parse filename="..." differently, so it has no quotes, percent signs and letters beyond ASCII. Returns
+ * whether the character is in it unchanged. */
+static bool add_fallback(struct mk_buf *out, mk_str c)
+{
+    bool is_plain = c.len == 1 && c.p[0] != '"' && c.p[0] != '%';
+    mk_buf_add(out, is_plain ? c : MK_STR("_"));
+    return is_plain;
+}
+
+/* attr-char of RFC 8187, section 3.2.1. */
+static void add_encoded(struct mk_buf *out, mk_str c)
+{
+    for (size_t i = 0; i < c.len; i++) {
+        char one = c.p[i];
+        if (mk_char_is_alpha(one) || mk_char_is_digit(one) || (one && strchr("!#$&+-.^_`|~", one)))
+            mk_buf_add_char(out, one);
+        else
+            mk_buf_addf(out, "%%%02X", (unsigned char)one);
+    }
+}
+
+int duda_attachment(struct duda_ctx *d, mk_str file_name)
+{
+    char *room = duda_alloc(d, FALLBACK_MAX + ENCODED_MAX + VALUE_MAX);
+    if (!room)
+        return -ENOMEM;
+    struct mk_buf plain = mk_buf_fixed(room, FALLBACK_MAX),
+                  encoded = mk_buf_fixed(room + FALLBACK_MAX, ENCODED_MAX),
+                  value = mk_buf_fixed(room + FALLBACK_MAX + ENCODED_MAX, VALUE_MAX);
+    size_t n = 0;
+    bool is_plain = true;
+    while (file_name.len) {
+        mk_str c = next_char(&file_name);
+        n += c.len;
+        if (n > FALLBACK_MAX)
+            break;
+        is_plain &= add_fallback(&plain, c);
+        add_encoded(&encoded, c);
+    }
+    mk_buf_add(&value, MK_STR("attachment"));
+    if (plain.len)
+        mk_buf_addf(&value, "; filename=\"%.*s\"", MK_STR_ARG(mk_buf_str(&plain)));
+    if (!is_plain)
+        mk_buf_addf(&value, "; filename*=UTF-8''%.*s", MK_STR_ARG(mk_buf_str(&encoded)));
+    return duda_header_set(d, "Content-Disposition", mk_buf_str(&value));
+}
