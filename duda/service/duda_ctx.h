@@ -71,6 +71,7 @@ struct duda_lock_waiter;
 struct duda_stall_detector;
 struct duda_symbolizer;
 struct duda_topic_receiver;
+struct duda_middleware;
 struct duda_websocket_profile;
 struct duda_service_session_store;
 struct duda_crash_slot;
@@ -85,6 +86,17 @@ struct duda_route_entry;
 struct duda_reason {
     int error;
     char text[DUDA_REASON_MAX + 1];
+};
+
+/* Data that duda_attach() has attached. */
+struct duda_attachment;
+
+/* State that most handlers do not need. */
+struct duda_extras {
+    struct duda_reason *reason;           /* NULL: no function has failed */
+    struct duda_attachment *attachments;  /* NULL: none */
+    const struct duda_middleware *errors; /* error handlers to run, in call order */
+    unsigned error_status;                /* status of the error that the error handlers respond to */
 };
 
 struct duda_param_value {
@@ -128,10 +140,14 @@ struct duda_ctx {
                 * in the request, because handlers without a request can be cancelled, too */
     int result;       /* result of the handler */
     const struct duda_route *result_route; /* origin of the result: the handler, or a middleware before it */
+    const struct duda_route *middleware;   /* the middleware or error handler that runs now or ran last */
     int session_error;                     /* error that prevented a session access; 0: none */
     int form_error; /* result of duda_form_load() that duda_form() or duda_upload() could not return; 0: none */
-    struct duda_reason *reason; /* NULL: no function has failed */
+    struct duda_extras *extras; /* NULL: none */
     unsigned n_refused_waits;
+    uint8_t n_middleware;     /* number of entries of route_entry->before that were called; n_before + 1: the
+                           * handler, too */
+    bool runs_error_handlers; /* the fiber runs error handlers: see service/error_handlers.h */
     bool runs, woken;
     bool is_drained;       /* the draining worker ended the event stream, and all of it was sent */
     bool is_refused;       /* the response is an error that explains why the handler refused the request */

@@ -163,3 +163,20 @@ void duda_set_result(struct duda_ctx *d, int result)
 {
     d->result = result;
 }
+
+/* ---- The response as written so far ---- */
+
+mk_str duda_response_header(struct duda_ctx *d, const char *name)
+{
+    return d->response ? mk_response_header(d->response, mk_str_from_c(name)) : MK_STR_NULL;
+}
+
+mk_str duda_response_body(struct duda_ctx *d)
+{
+    return d->out.len ? mk_str_of(d->out.p + d->out_at, d->out.len - d->out_at) : MK_STR_NULL;
+}
+
+bool duda_response_has_started(struct duda_ctx *d)
+{
+    return duda_response_head_is_final(d) || d->output == DUDA_OUTPUT_TUNNEL;
+}

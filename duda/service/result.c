@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "service/extras.h"
 #include "service/response.h"
 #include "service/route_table.h"
 
@@ -12,21 +13,23 @@
 int duda_reason(struct duda_ctx *d, int error, const char *fmt, ...)
 {
     va_list args;
-    if (!d->reason)
-        d->reason = mk_mem_alloc(sizeof *d->reason);
-    if (!d->reason)
+    struct duda_extras *extras = duda_extras_get(d);
+    if (extras && !extras->reason)
+        extras->reason = mk_mem_alloc(sizeof *extras->reason);
+    if (!extras || !extras->reason)
         return error;
-    d->reason->error = error;
+    extras->reason->error = error;
     va_start(args, fmt);
-    vsnprintf(d->reason->text, sizeof d->reason->text, fmt, args);
+    vsnprintf(extras->reason->text, sizeof extras->reason->text, fmt, args);
     va_end(args);
     return error;
 }
 
 const char *duda_result_reason(struct duda_ctx *d)
 {
-    bool explains = d->reason && (d->reason->error == d->result || d->result >= 500);
-    return explains && d->reason->text[0] ? d->reason->text : NULL;
+    const struct duda_reason *reason = d->extras ? d->extras->reason : NULL;
+    bool explains = reason && (reason->error == d->result || d->result >= 500);
+    return explains && reason->text[0] ? reason->text : NULL;
 }
 
 enum { ERRNO_MAX = 4095 };
@@ -52,10 +55,29 @@ unsigned duda_result_errno_to_status(int error)
     return 500;
 }
 
+unsigned duda_response_status(struct duda_ctx *d)
+{
+    int result = d->result;
+    bool is_status = result >= 200 && result <= 599;
+    if (!d->response)
+        return 0;
+    if (d->output == DUDA_OUTPUT_STREAMED || d->output == DUDA_OUTPUT_TUNNEL || result == DUDA_HANDLED)
+        return mk_response_status(d->response);
+    if (result == 0)
+        return duda_response_is_set(d) ? mk_response_status(d->response) : 204;
+    return is_status ? (unsigned)result : result < 0 ? duda_result_errno_to_status(result) : 500;
+}
+
 void duda_result_add_www_authenticate(struct duda_ctx *d)
 {
     (void)mk_response_add_default(d->response, MK_STR("WWW-Authenticate"),
                                   MK_STR("Bearer error=\"invalid_token\""));
+}
+
+/* May this middleware return DUDA_NEXT? */
+static bool is_guard(const struct duda_route *r)
+{
+    return r->kind == DUDA_IS_BEFORE || r->kind == DUDA_IS_AROUND;
 }
 
 /* Without a request there is nothing to send: any result above 0 counts as 0. */
@@ -63,7 +85,7 @@ static bool is_valid_result(struct duda_ctx *d)
 {
     int r = d->result;
     if (r == 0) /* 0 from middleware without a response: a predicate returned false */
-        return d->result_route->kind != DUDA_IS_BEFORE || duda_response_is_set(d);
+        return !is_guard(d->result_route) || duda_response_is_set(d);
     return r == DUDA_HANDLED || (r >= 200 && r <= 599) || (r < 0 && r >= -ERRNO_MAX) ||
            (!d->request && r > 0);
 }
@@ -89,9 +111,8 @@ static void log_invalid_result(struct duda_ctx *d, const struct duda_route *r)
              "%s() in %s:%d, for the route %s %.*s, returned %d, which is %s: responding with 500", r->name,
              r->file, r->line, entry->route->method ? entry->route->method : "", MK_STR_ARG(entry->pattern),
              d->result,
-             r->kind == DUDA_IS_BEFORE
-                 ? "neither DUDA_NEXT nor a valid result (use DUDA_REQUIRE() for a predicate)"
-                 : "neither 0, a status from 200 to 599, nor a negated errno value");
+             is_guard(r) ? "neither DUDA_NEXT nor a valid result (use DUDA_REQUIRE() for a predicate)"
+                         : "neither 0, a status from 200 to 599, nor a negated errno value");
 }
 
 void duda_result_log_source(struct duda_ctx *d)

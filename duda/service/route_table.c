@@ -16,7 +16,8 @@ struct host_routes {
 };
 
 struct duda_route_table {
-    struct host_routes *hosts; /* the entry for any host is the last one */
+    struct host_routes *hosts;                   /* the entry for any host is the last one */
+    const struct duda_error_scope *error_scopes; /* the last entry first */
     const struct duda_route_entry **entries;
     size_t n, cap;
 };
@@ -26,10 +27,10 @@ struct duda_route_table {
 /* The group settings in effect at a line of the table. */
 struct group_scope {
     mk_str prefix, host;
-    const struct duda_middleware *after;
+    const struct duda_middleware *after, *errors;
     const struct duda_route *before[BEFORE_MAX];
     size_t n_before;
-    unsigned depth;
+    bool shares_paths; /* the prefix of the group is "": unknown paths belong to the table around it */
 };
 
 struct route_table_builder {
@@ -209,6 +210,7 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
                                        .pattern = join_paths(m, s->prefix, mk_str_from_c(r->path)),
                                        .host = s->host,
                                        .after = s->after,
+                                       .errors = s->errors,
                                        .before = before,
                                        .n_before = s->n_before};
     entry->route_slot = add_crash_slot(m, entry);
@@ -217,21 +219,38 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
         add_to_router(m, entry);
 }
 
-static void add_after(struct route_table_builder *m, const struct duda_route *r, struct group_scope *s)
+/* Returns `outer` if it fails. */
+static const struct duda_middleware *push_middleware(struct route_table_builder *m,
+                                                     const struct duda_route *r,
+                                                     const struct duda_middleware *outer)
 {
-    struct duda_middleware *step = alloc_or_fail(m, sizeof *step);
+    struct duda_middleware *step = r->fn ? alloc_or_fail(m, sizeof *step) : NULL;
+    if (!r->fn)
+        report_route_error(m, r, MK_STR("DUDA_AFTER() and DUDA_ERROR() need a function"));
     if (!step)
+        return outer;
+    *step = (struct duda_middleware){.outer = outer, .entry = r};
+    return step;
+}
+
+static void add_error_handler(struct route_table_builder *m, const struct duda_route *r,
+                              struct group_scope *s)
+{
+    s->errors = push_middleware(m, r, s->errors);
+    struct duda_error_scope *scope = s->shares_paths ? NULL : alloc_or_fail(m, sizeof *scope);
+    if (!scope)
         return;
-    *step = (struct duda_middleware){.outer = s->after, .fn = r->fn};
-    s->after = step;
+    *scope = (struct duda_error_scope){
+        .next = m->table->error_scopes, .host = s->host, .prefix = s->prefix, .errors = s->errors};
+    m->table->error_scopes = scope;
 }
 
 static void add_before(struct route_table_builder *m, const struct duda_route *r, struct group_scope *s)
 {
     if (r->kind == DUDA_IS_REQUIRE && (!r->predicate || r->status < 400 || r->status > 599))
         report_route_error(m, r, MK_STR("DUDA_REQUIRE() needs a predicate and a status from 400 to 599"));
-    else if (r->kind == DUDA_IS_BEFORE && !r->fn)
-        report_route_error(m, r, MK_STR("DUDA_BEFORE() needs a function"));
+    else if (r->kind != DUDA_IS_REQUIRE && !r->fn)
+        report_route_error(m, r, MK_STR("DUDA_BEFORE() and DUDA_AROUND() need a function"));
     else if (s->n_before == BEFORE_MAX)
         report_route_error(m, r, MK_STR("more than 64 functions would run before one handler"));
     else
@@ -267,6 +286,7 @@ static void enter_route_group(struct route_table_builder *m, struct walk_route_t
     struct group_scope *outer = &w->scopes[w->depth], *inner = &w->scopes[w->depth + 1];
     *inner = *outer;
     inner->prefix = join_paths(m, outer->prefix, prefix);
+    inner->shares_paths = prefix.len == 0;
     w->tables[++w->depth] = r->routes;
     w->at[w->depth] = 0;
 }
@@ -284,10 +304,14 @@ static void add_table_entry(struct route_table_builder *m, struct walk_route_tab
         break;
     case DUDA_IS_BEFORE:
     case DUDA_IS_REQUIRE:
+    case DUDA_IS_AROUND:
         add_before(m, r, s);
         break;
     case DUDA_IS_AFTER:
-        add_after(m, r, s);
+        s->after = push_middleware(m, r, s->after);
+        break;
+    case DUDA_IS_ERROR:
+        add_error_handler(m, r, s);
         break;
     case DUDA_IS_HOST:
         s->host = mk_str_from_c(r->path);
@@ -343,12 +367,12 @@ struct duda_route_table *duda_route_table_new(struct mk_config *config, const st
 
 /* ---- Lookup ---- */
 
-static bool host_matches(const struct host_routes *s, mk_str host)
+static bool host_matches(mk_str pattern, mk_str host)
 {
-    if (s->host.len == 0 || mk_str_eq_nocase(s->host, host))
+    if (pattern.len == 0 || mk_str_eq_nocase(pattern, host))
         return true;
-    mk_str rest = mk_str_skip(s->host, 1);
-    return mk_str_starts(s->host, MK_STR("*.")) && host.len > rest.len &&
+    mk_str rest = mk_str_skip(pattern, 1);
+    return mk_str_starts(pattern, MK_STR("*.")) && host.len > rest.len &&
            mk_str_eq_nocase(mk_str_skip(host, host.len - rest.len), rest);
 }
 
@@ -359,7 +383,7 @@ const struct duda_route_entry *duda_route_table_find(const struct duda_route_tab
 {
     *router = NULL;
     for (const struct host_routes *s = t->hosts; s; s = s->next) {
-        if (!host_matches(s, host))
+        if (!host_matches(s->host, host))
             continue;
         enum mk_router_result found = mk_router_find(s->router, method, path, match);
         if (found == MK_ROUTER_FOUND)
@@ -370,6 +394,49 @@ const struct duda_route_entry *duda_route_table_find(const struct duda_route_tab
         }
     }
     return NULL;
+}
+
+/* Does the path begin with the segments of the prefix? A parameter of the prefix matches any segment. */
+static bool has_prefix(mk_str path, mk_str prefix)
+{
+    while (prefix.len) {
+        if (path.len == 0 || path.p[0] != '/')
+            return false;
+        prefix = mk_str_skip(prefix, 1);
+        path = mk_str_skip(path, 1);
+        mk_str expected = mk_str_first(prefix, mk_str_find(prefix, '/')),
+               segment = mk_str_first(path, mk_str_find(path, '/'));
+        bool is_param = expected.len > 1 && expected.p[0] == ':';
+        if (is_param ? segment.len == 0 : !mk_str_eq(expected, segment))
+            return false;
+        prefix = mk_str_skip(prefix, expected.len);
+        path = mk_str_skip(path, segment.len);
+    }
+    return path.len == 0 || path.p[0] == '/';
+}
+
+static size_t count_segments(mk_str prefix)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < prefix.len; i++)
+        n += prefix.p[i] == '/';
+    return n;
+}
+
+bool duda_route_table_has_errors(const struct duda_route_table *t)
+{
+    return t && t->error_scopes;
+}
+
+const struct duda_middleware *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,
+                                                           mk_str path)
+{
+    const struct duda_error_scope *found = NULL;
+    for (const struct duda_error_scope *s = t->error_scopes; s; s = s->next)
+        if (host_matches(s->host, host) && has_prefix(path, s->prefix) &&
+            (!found || count_segments(s->prefix) > count_segments(found->prefix)))
+            found = s;
+    return found ? found->errors : NULL;
 }
 
 const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i)

@@ -8,22 +8,30 @@
 
 #include "service/crash_table.h"
 
-/* A function that runs before or after a handler. Inner entries link to outer ones. */
+/* A DUDA_AFTER() or DUDA_ERROR() entry. Inner entries link to outer ones. */
 struct duda_middleware {
     const struct duda_middleware *outer;
-    duda_fn *fn;
+    const struct duda_route *entry;
+};
+
+/* The paths to which a DUDA_ERROR() entry applies, even if no route matches them. */
+struct duda_error_scope {
+    const struct duda_error_scope *next; /* in reverse order of the entries */
+    mk_str host, prefix;                 /* host: empty: any host; prefix: pattern of the group */
+    const struct duda_middleware *errors;
 };
 
 /* A route with the settings inherited from its groups. */
 struct duda_route_entry {
     const struct duda_route *route;
-    mk_str pattern;                      /* full pattern, with group prefixes */
-    mk_str host;                         /* empty: any host */
-    struct duda_route_slot *route_slot;  /* slot in the crash table; may be NULL */
-    uint32_t series;                     /* series of the statistics; 0: none (too many routes) */
-    const struct duda_middleware *after; /* in call order */
+    mk_str pattern;                       /* full pattern, with group prefixes */
+    mk_str host;                          /* empty: any host */
+    struct duda_route_slot *route_slot;   /* slot in the crash table; may be NULL */
+    uint32_t series;                      /* series of the statistics; 0: none (too many routes) */
+    const struct duda_middleware *after;  /* in call order */
+    const struct duda_middleware *errors; /* in call order */
     size_t n_before;
-    const struct duda_route *const *before; /* DUDA_IS_BEFORE or DUDA_IS_REQUIRE */
+    const struct duda_route *const *before; /* DUDA_IS_BEFORE, DUDA_IS_REQUIRE or DUDA_IS_AROUND */
 };
 
 /* Returns whether the entries of the table have a size that this release or an earlier one has used. */
@@ -52,6 +60,12 @@ const struct duda_route_entry *duda_route_table_find(const struct duda_route_tab
                                                      mk_str method, mk_str path,
                                                      struct mk_router_match *match,
                                                      const struct mk_router **router);
+
+/* Returns whether the service has DUDA_ERROR() entries. */
+bool duda_route_table_has_errors(const struct duda_route_table *t);
+/* Returns the error handlers of the innermost group whose prefix the path has; NULL if there are none. */
+const struct duda_middleware *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,
+                                                           mk_str path);
 
 /* Returns the i-th route of the service, in source order; NULL if `i` is out of range. */
 const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/scheduler.h"
 
+#include <duda/middleware.h>
 #include <errno.h>
 #include <monkey/clock.h>
 
+#include "service/extras.h"
 #include "service/memory.h"
 #include "service/response.h"
 #include "service/result.h"
@@ -40,37 +42,67 @@ static int check_requirement(struct duda_ctx *d, const struct duda_route *r)
     return d->cancel_error ? d->cancel_error : allows ? DUDA_NEXT : (int)r->status;
 }
 
-/* DUDA_NEXT: every DUDA_BEFORE() function lets the handler run. */
+/* DUDA_NEXT: the middleware lets the handler run. If the functions of DUDA_AROUND() entries have already run
+ * the handler, the result is theirs. */
 static int run_before_middleware(struct duda_ctx *d)
 {
+    const struct duda_route_entry *entry = d->route_entry;
     int result = DUDA_NEXT;
-    for (size_t i = 0; i < d->route_entry->n_before && result == DUDA_NEXT && !d->session_error; i++) {
-        d->result_route = d->route_entry->before[i];
-        result = d->result_route->kind == DUDA_IS_REQUIRE ? check_requirement(d, d->result_route)
-                                                          : d->result_route->fn(d);
+    while (d->n_middleware < entry->n_before && result == DUDA_NEXT && !d->session_error) {
+        d->middleware = d->result_route = entry->before[d->n_middleware++];
+        result = d->middleware->kind == DUDA_IS_REQUIRE ? check_requirement(d, d->middleware)
+                                                        : d->middleware->fn(d);
     }
     return d->session_error ? d->session_error : result;
 }
 
-static int run_before_middleware_and_handler(struct duda_ctx *d)
+static int run_middleware_and_handler(struct duda_ctx *d)
 {
     const struct duda_route *route = d->route_entry->route;
-    int result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
-    if (result)
-        return result;
-    if (d->route_entry->n_before && (result = run_before_middleware(d)) != DUDA_NEXT)
-        return result;
+    if (d->route_entry->n_before) {
+        int result = run_before_middleware(d);
+        bool is_over = d->n_middleware > d->route_entry->n_before;
+        d->n_middleware = (uint8_t)(d->route_entry->n_before + 1);
+        if (result != DUDA_NEXT || is_over)
+            return result;
+        d->middleware = NULL;
+    }
     d->result_route = route;
     return route->fn(d);
+}
+
+int duda_next(struct duda_ctx *d)
+{
+    const struct duda_route *self = d->middleware;
+    if (!self || self->kind != DUDA_IS_AROUND || d->n_middleware > d->route_entry->n_before) {
+        duda_log(d, MK_LOG_ERROR, "duda_next() was called twice, or outside of a DUDA_AROUND() function");
+        return -EALREADY;
+    }
+    d->result = run_middleware_and_handler(d);
+    d->middleware = self;
+    return d->result;
+}
+
+const void *duda_route_data(struct duda_ctx *d)
+{
+    return d->route_entry->route->data;
+}
+
+const void *duda_middleware_data(struct duda_ctx *d)
+{
+    return d->middleware ? d->middleware->data : NULL;
 }
 
 static void handler_fiber_main(void *arg)
 {
     struct duda_ctx *d = arg;
-    d->result_route = d->route_entry->route;
-    d->result = run_before_middleware_and_handler(d);
-    for (const struct duda_middleware *s = d->route_entry->after; s; s = s->outer)
-        (void)s->fn(d);
+    const struct duda_route *route = d->result_route = d->route_entry->route;
+    int result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
+    d->result = result ? result : run_middleware_and_handler(d);
+    for (const struct duda_middleware *s = d->route_entry->after; s; s = s->outer) {
+        d->middleware = s->entry;
+        (void)s->entry->fn(d);
+    }
     duda_memory_run_cleanups(d);
 }
 
@@ -183,10 +215,8 @@ static void free_handler(struct duda_ctx *d)
     if (d->events_link)
         duda_sse_streams_remove(d);
     count_route_request(d);
-    if (d->reason) {
-        mk_mem_free(d->reason);
-        d->reason = NULL;
-    }
+    if (d->extras)
+        duda_extras_free(d);
     recycle_output_buf(d);
     if (d->ctx_ref) {
         mk_request_set_data(d->request, NULL);

@@ -212,7 +212,7 @@ def test_predicate_that_times_out_admits_no_request(server):
     ("DUDA_REQUIRE(allows, 302)", "needs a predicate and a status from 400 to 599"),
     ("DUDA_REQUIRE(allows, 0)", "needs a predicate and a status from 400 to 599"),
     ("DUDA_REQUIRE(NULL, 403)", "needs a predicate and a status from 400 to 599"),
-    ("DUDA_BEFORE(NULL)", "needs a function")])
+    ("DUDA_BEFORE(NULL)", "need a function")])
 def test_invalid_middleware_is_rejected_at_startup(run, tmp_path, line, message):
     source = "#include <duda.h>\nbool allows(struct duda_ctx *d);\nbool allows(struct duda_ctx *d)\n{\n    return d != NULL;\n}\n" \
         "static int secret(struct duda_ctx *d)\n{\n    return duda_puts(d, \"\");\n}\n" \

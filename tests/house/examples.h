@@ -103,7 +103,16 @@ duda_fn hello;
 duda_fn item;
 duda_fn show_log;
 bool is_staff(struct duda_ctx *context);
+int begin(struct duda_ctx *context);
+void rollback(struct duda_ctx *context);
+int commit(struct duda_ctx *context);
+duda_fn create;
 int (*show_user)(struct duda_ctx *);
+/* ---- duda/middleware.h ---- */
+struct user {
+    const char *name;
+};
+struct user *user_of_token(struct duda_ctx *context, mk_str token);
 /* ---- duda/session.h ---- */
 bool password_is_right(struct duda_ctx *context);
 /* ---- duda/smtp.h ---- */

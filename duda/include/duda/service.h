@@ -85,6 +85,8 @@ enum duda_route_kind {
     DUDA_IS_HOST,
     DUDA_IS_START,
     DUDA_IS_STOP,
+    DUDA_IS_AROUND,
+    DUDA_IS_ERROR,
 };
 
 /** Maximum stack size in bytes. Allocate larger data on the heap. */
@@ -143,6 +145,11 @@ struct duda_route {
      * `DUDA_REQUIRE(has_token, 401, .security = "bearer")`.
      */
     const char *security;
+    /** Constant data of a route, for duda_route_data(), or of middleware or an error handler, for
+     * duda_middleware_data(). */
+    const void *data;
+    /** Tags of the route in the OpenAPI document, separated by commas: "orders, admin". NULL: none. */
+    const char *tags;
     /* Later releases add members here: struct duda_routes records the size of the entries. */
 };
 
@@ -228,8 +235,9 @@ enum { DUDA_NEXT = 0x4e455854 };
 
 /* clang-format off */
 /**
- * Middleware: a function that runs before, or after, the handlers of all later entries of this table, and of
- * the groups among them.
+ * Middleware: a function that runs before, around or after the handlers of all later entries of this table,
+ * and of the groups among them. All of these entries take `.data` for the function (duda_middleware_data()):
+ * `DUDA_BEFORE(check_quota, .data = &free_plan)`.
  *
  * DUDA_BEFORE(): DUDA_NEXT continues with the handler. Any other result becomes the result of the request, as
  * if a handler had returned it, and neither the handler nor a later DUDA_BEFORE() function runs. Returning 0
@@ -237,8 +245,9 @@ enum { DUDA_NEXT = 0x4e455854 };
  * mistake; for a predicate use DUDA_REQUIRE().
  *
  * DUDA_AFTER(): the function always runs; several run in reverse order of their entries. It reads the result
- * with duda_result() and may change it with duda_set_result(); its own return value is ignored. It cannot
- * change a response that has started.
+ * with duda_result(), and the response with duda_response_status(), duda_response_header() and
+ * duda_response_body(). It may set headers, and change the result with duda_set_result(); its own return
+ * value is ignored. It cannot change a response that has started.
  *
  *     static int only_staff(struct duda_ctx *d)
  *     {
@@ -246,13 +255,36 @@ enum { DUDA_NEXT = 0x4e455854 };
  *     }
  *     DUDA_ROUTES(admin, DUDA_BEFORE(only_staff), DUDA_GET("/log", show_log, "Shows the log."));
  */
-#define DUDA_BEFORE(...) DUDA_BEFORE_ENTRY(__VA_ARGS__, )
-/** Implementation of DUDA_BEFORE(). */
-#define DUDA_BEFORE_ENTRY(function, ...)                                                                     \
-    {.kind = DUDA_IS_BEFORE, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__,          \
-     __VA_ARGS__}
-#define DUDA_AFTER(function)                                                                                 \
-    {.kind = DUDA_IS_AFTER, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__}
+#define DUDA_BEFORE(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_BEFORE, __VA_ARGS__, )
+#define DUDA_AFTER(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_AFTER, __VA_ARGS__, )
+/**
+ * Middleware that wraps the rest: the function calls duda_next(d), which runs the later middleware and the
+ * handler, and returns their result. The result of the function becomes the result of the request. A function
+ * that does not call duda_next() replaces the handler; one that returns DUDA_NEXT continues with the
+ * handler, like a DUDA_BEFORE() function. DUDA_AFTER() functions run when all DUDA_AROUND() functions have
+ * returned.
+ *
+ * Code after duda_next() does not run if the handler is terminated, or its worker crashes: register whatever
+ * must be released in any case with duda_defer().
+ *
+ *     static int in_transaction(struct duda_ctx *d)
+ *     {
+ *         int e = begin(d);
+ *         if (e)
+ *             return e;
+ *         int result = duda_next(d);
+ *         if (duda_response_status(d) < 400)
+ *             e = commit(d);
+ *         else
+ *             rollback(d);
+ *         return e ? e : result;
+ *     }
+ *     DUDA_ROUTES(orders, DUDA_AROUND(in_transaction), DUDA_POST("/orders", create, "Creates an order."));
+ */
+#define DUDA_AROUND(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_AROUND, __VA_ARGS__, )
+/** Implementation of the macros for middleware. */
+#define DUDA_MIDDLEWARE_ENTRY(kind_, function, ...)                                                          \
+    {.kind = kind_, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__, __VA_ARGS__}
 
 /**
  * Middleware with a predicate: unless the predicate returns true, the client gets the error page of this
@@ -274,6 +306,9 @@ enum { DUDA_NEXT = 0x4e455854 };
 #define DUDA_REQUIRE_ENTRY(function, code, ...)                                                              \
     {.kind = DUDA_IS_REQUIRE, .name = #function, .file = __FILE__, .line = __LINE__,                         \
      .predicate = function, .status = code, __VA_ARGS__}
+
+/** Handles errors of all later entries of this table, and of the groups among them: see duda/error.h. */
+#define DUDA_ERROR(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_ERROR, __VA_ARGS__, )
 
 /** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
  * for all its subdomains. "" ends the restriction. A request that matches no entry of its host falls back to

@@ -55,6 +55,12 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
     return 0;
 }
 
+mk_str mk_response_header(const struct mk_response *r, mk_str name)
+{
+    (void)r, (void)name;
+    return MK_STR_NULL;
+}
+
 bool mk_response_has_status(const struct mk_response *r)
 {
     return mk_response_status(r) != 0;

@@ -3,6 +3,9 @@
  * response.c. The test replaces the server. */
 #include "service/scheduler.h"
 
+#include <duda/middleware.h>
+#include <errno.h>
+
 #include "fiber/stack_pool.h"
 #include "service/response.h"
 #include "service/route_table.h"
@@ -288,7 +291,43 @@ static int clean_up(struct duda_ctx *d)
 
 static const struct duda_route guard = {.kind = DUDA_IS_BEFORE, .fn = let_pass};
 static const struct duda_route requirement = {.kind = DUDA_IS_REQUIRE, .predicate = refuse, .status = 403};
-static const struct duda_middleware outer = {.fn = clean_up}, inner = {.outer = &outer, .fn = clean_up};
+static const struct duda_route after = {.kind = DUDA_IS_AFTER, .fn = clean_up};
+static const struct duda_middleware outer = {.entry = &after}, inner = {.outer = &outer, .entry = &after};
+
+static int wrap(struct duda_ctx *d)
+{
+    assert_ptr_equal(duda_middleware_data(d), steps_taken);
+    record_step(d, '(');
+    int result = duda_next(d);
+    assert_int_equal(duda_result(d), result);
+    assert_ptr_equal(duda_middleware_data(d), steps_taken);
+    record_step(d, ')');
+    return result;
+}
+
+static int wrap_and_run_twice(struct duda_ctx *d)
+{
+    int result = duda_next(d);
+    assert_int_equal(duda_next(d), -EALREADY);
+    return result;
+}
+
+static int replace_handler(struct duda_ctx *d)
+{
+    record_step(d, 'x');
+    return 202;
+}
+
+static int wrap_and_return_next(struct duda_ctx *d)
+{
+    return duda_next(d) == 201 ? DUDA_NEXT : 0;
+}
+
+static const struct duda_route around = {.kind = DUDA_IS_AROUND, .fn = wrap, .data = steps_taken};
+static const struct duda_route twice = {.kind = DUDA_IS_AROUND, .fn = wrap_and_run_twice};
+static const struct duda_route replaces = {.kind = DUDA_IS_AROUND, .fn = replace_handler};
+static const struct duda_route passes = {.kind = DUDA_IS_AROUND, .fn = let_pass};
+static const struct duda_route confused = {.kind = DUDA_IS_AROUND, .fn = wrap_and_return_next};
 
 static void expect_steps(const struct duda_route *const *before, size_t n, int result, const char *steps,
                          const struct duda_route *answers)
@@ -318,6 +357,34 @@ static void scheduler_before_functions_run_until_one_responds(void **state)
     expect_steps(NULL, 0, 201, "haa", NULL);
     expect_steps(pass, 2, 201, "gghaa", NULL);
     expect_steps(stop, 3, 403, "graa", &requirement);
+}
+
+static void scheduler_around_functions_enclose_the_rest(void **state)
+{
+    const struct duda_route
+        *const nested[] = {&around, &guard, &around, &guard},
+               *const refused[] = {&around, &requirement, &guard}, *const second[] = {&twice, &guard},
+               *const replaced[] = {&around, &replaces, &guard}, *const passing[] = {&passes, &guard};
+    (void)state;
+    expect_steps(nested, 4, 201, "(g(gh))aa", NULL);
+    expect_steps(refused, 3, 403, "(r)aa", &requirement);
+    expect_steps(second, 2, 201, "ghaa", NULL);
+    expect_steps(replaced, 3, 202, "(x)aa", &replaces);
+    expect_steps(passing, 2, 201, "gghaa", NULL);
+}
+
+static void scheduler_next_after_the_handler_is_an_invalid_result(void **state)
+{
+    static const struct duda_route *const before[] = {&confused};
+    struct duda_ctx *d = make(0, handle);
+    (void)state;
+    memset(steps_taken, 0, sizeof steps_taken);
+    entries[0].before = before;
+    entries[0].n_before = 1;
+    (void)duda_scheduler_run(d);
+    assert_string_equal(steps_taken, "h");
+    assert_int_equal(d->result, DUDA_NEXT);
+    duda_scheduler_cancel(d);
 }
 
 static int cancel_inside(struct duda_ctx *d)
@@ -587,6 +654,8 @@ int main(void)
         fixture_test(scheduler_wake_resumes_plain_request, setup, teardown),
         fixture_test(scheduler_ended_stream_continues_with_full_send_buffer, setup, teardown),
         fixture_test(scheduler_before_functions_run_until_one_responds, setup, teardown),
+        fixture_test(scheduler_around_functions_enclose_the_rest, setup, teardown),
+        fixture_test(scheduler_next_after_the_handler_is_an_invalid_result, setup, teardown),
         fixture_test(scheduler_handler_continues_after_cancelling_another, setup, teardown),
         fixture_test(scheduler_counts_5xx_as_failed, setup, teardown),
         fixture_test(scheduler_cancelled_request_is_not_a_failure, setup, teardown),

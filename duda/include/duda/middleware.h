@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Middleware: calling the handler, constant data, and data attached to the request. */
+#ifndef DUDA_MIDDLEWARE_H
+#define DUDA_MIDDLEWARE_H
+
+#include <duda/service.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** For DUDA_AROUND() functions: runs the later middleware and the handler, and returns their result. It runs
+ * them only once: the second call returns -EALREADY. From then on, duda_result() returns that result, and
+ * duda_response_status() the status to which it leads. */
+MK_API duda_verdict duda_next(struct duda_ctx *d) MK_API_MUST_USE;
+
+/** Returns the `.data` of the matched route; NULL if it has none, and in an error handler for a path without
+ * a route. */
+MK_API const void *duda_route_data(struct duda_ctx *d);
+/** Returns the `.data` of the middleware or error handler that is running; NULL if it has none, and in a
+ * handler. */
+MK_API const void *duda_middleware_data(struct duda_ctx *d);
+
+/**
+ * Attaches data to the request, such as the user that a DUDA_BEFORE() function has authenticated. `key` is the
+ * address of a static variable, so no other file can use the same key by mistake. Data that was attached
+ * under the key before is replaced and destroyed; NULL removes it. destroy(data) is called when the request
+ * has ended, after deferred functions and error handlers; it must not wait. NULL: there is nothing to
+ * destroy. Memory of duda_alloc() lives long enough, unless duda_arena_rewind() frees it.
+ *
+ * Returns 0, or -ENOMEM: destroy(data) has then been called.
+ *
+ *     static const char user_key;
+ *
+ *     static int find_user(struct duda_ctx *d)
+ *     {
+ *         struct user *user = user_of_token(d, duda_header(d, "Authorization"));
+ *         int e = duda_attach(d, &user_key, user, NULL);
+ *         return e ? e : DUDA_NEXT;
+ *     }
+ *
+ *     static int greet(struct duda_ctx *d)
+ *     {
+ *         const struct user *user = duda_attached(d, &user_key);
+ *         return user ? duda_printf(d, "hello %s\n", user->name) : 401;
+ *     }
+ */
+MK_API int duda_attach(struct duda_ctx *d, const void *key, void *data,
+                       void (*destroy)(void *data)) MK_API_MUST_USE;
+/** Returns the data attached under the key; NULL if there is none. */
+MK_API void *duda_attached(struct duda_ctx *d, const void *key);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
