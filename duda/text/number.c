@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <duda/value.h>
+#include <monkey/json.h>
 
 #include "text/schema_field.h"
 

@@ -221,14 +221,11 @@ static struct duda_value integer_value(const struct duda_schema_field *m, const 
     return m->is_signed ? duda_value_integer(sign_extend(m, bits)) : duda_value_unsigned(bits);
 }
 
-void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda_schema_field *m,
-                                     const void *base)
+struct duda_integer duda_schema_field_integer(const struct duda_schema_field *m, const void *at)
 {
-    uint64_t bits = load_integer_bits((const char *)base + m->offset, m->size);
-    if (m->is_signed)
-        mk_json_int(w, sign_extend(m, bits));
-    else
-        mk_json_uint(w, bits);
+    uint64_t bits = load_integer_bits(at, m->size);
+    bool is_negative = m->is_signed && bits >> (m->size * 8 - 1);
+    return (struct duda_integer){is_negative ? 0 - (uint64_t)sign_extend(m, bits) : bits, is_negative};
 }
 
 static struct duda_value enum_value(const struct duda_schema_field *m, const void *at)

@@ -4,7 +4,6 @@
 #define DUDA_TEXT_SCHEMA_FIELD_H
 
 #include <duda/value.h>
-#include <monkey/json.h>
 
 /* An integer as written: magnitude and sign. */
 struct duda_integer {
@@ -27,10 +26,8 @@ bool duda_schema_field_is_present(const struct duda_schema_field *m, const void 
 struct duda_value duda_schema_field_value(const struct duda_schema_field *m, const void *base);
 /* Returns the value of one list element, or of the field itself if it is not a list. */
 struct duda_value duda_schema_field_value_at(const struct duda_schema_field *m, const void *at);
-/* Writes the value of an integer field, which must be present and not a list. This is faster than writing the
- * result of duda_schema_field_value(). */
-void duda_schema_field_write_integer(struct mk_json_writer *w, const struct duda_schema_field *m,
-                                     const void *base);
+/* Returns the value of one list element of an integer field, or of the field itself if it is not a list. */
+struct duda_integer duda_schema_field_integer(const struct duda_schema_field *m, const void *at);
 /* Returns the index of the field with that name, or MK_STR_NONE. */
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name);
 /* Returns whether the list may have this many elements. */

@@ -397,7 +397,36 @@ static const struct duda_schema_field part_members[] = {
     DUDA_INTEGER(struct part, second),
 };
 
-/* The writer formats names once for all elements, unless there are too many names or they are too long. */
+/* ---- Lists of structs, which the writer formats in another way than a single struct ---- */
+
+static void assert_list_equals_structs(const struct duda_schema *schema, const void *structs, size_t n)
+{
+    static char expected[32768];
+    struct mk_buf singles = mk_buf_fixed(expected, sizeof expected);
+    mk_buf_add_char(&singles, '[');
+    for (size_t i = 0; i < n; i++) {
+        struct duda_value v = duda_value_struct(schema, (const char *)structs + i * schema->size);
+        if (i)
+            mk_buf_add_char(&singles, ',');
+        duda_json_write(&singles, &v);
+    }
+    mk_buf_add_char(&singles, ']');
+    struct duda_value v = duda_value_structs(schema, structs, n);
+    for (size_t size = 0; size < singles.len + 256; size++) {
+        char *exact = malloc(size + 1); /* the sanitizer reports bytes that do not fit */
+        assert_non_null(exact);
+        struct mk_buf list = mk_buf_fixed(exact + 1, size);
+        duda_json_write(&list, &v);
+        assert_int_equal(list.failed, size < singles.len);
+        if (!list.failed) {
+            assert_int_equal(list.len, singles.len);
+            assert_memory_equal(list.p, singles.p, list.len);
+        }
+        free(exact);
+    }
+}
+
+/* The writer formats names once for all elements, unless they are too many or too long. */
 static void json_lists_of_structs_are_written(void **state)
 {
     (void)state;
@@ -406,15 +435,15 @@ static void json_lists_of_structs_are_written(void **state)
     struct duda_value v = duda_value_structs(&shape, parts, 3);
     assert_str(written(&v), "[{\"the \\\"first\\\"\":1,\"second\":-2},{\"second\":4},"
                             "{\"the \\\"first\\\"\":5,\"second\":6}]");
-    struct duda_schema_field many[17], named = part_members[1];
+    struct duda_schema_field many[70], named = part_members[1];
     for (size_t i = 0; i < MK_LEN(many); i++)
         many[i] = named;
     const struct duda_schema wide = {
         .fields = many, .n = MK_LEN(many), .size = sizeof(struct part), .field_size = sizeof named};
     v = duda_value_structs(&wide, parts, 2);
     mk_str text = written(&v);
-    assert_int_equal(text.len, 2 * (17 * strlen("\"second\":4,") + 1) + 17 + 3);
-    char long_name[250];
+    assert_int_equal(text.len, 2 * (70 * strlen("\"second\":4,") + 1) + 70 + 3);
+    char long_name[900];
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = 0;
     named.json_name = long_name;
@@ -422,10 +451,87 @@ static void json_lists_of_structs_are_written(void **state)
         .fields = &named, .n = 1, .size = sizeof(struct part), .field_size = sizeof named};
     v = duda_value_structs(&lengthy, parts, 2);
     assert_int_equal(written(&v).len, 2 * (sizeof long_name - 1 + 6) + 3 + 1);
+    long_name[40] = 0;
+    assert_list_equals_structs(&lengthy, parts, 2);
     const struct duda_schema nothing = {
         .fields = &named, .n = 0, .size = sizeof(struct part), .field_size = sizeof named};
     v = duda_value_structs(&nothing, parts, 2);
     assert_str(written(&v), "[{},{}]");
+}
+
+/* Each byte, at each position of strings of each length up to 40. */
+static void json_list_escapes_strings_like_a_struct(void **state)
+{
+    (void)state;
+    char text[40];
+    mk_str tags[2];
+    for (unsigned c = 0; c < 256; c++)
+        for (size_t len = 0; len <= sizeof text; len++) {
+            memset(text, 'a', sizeof text);
+            if (len)
+                text[(c * 7 + len) % len] = (char)c;
+            mk_str string = mk_str_of(text, len);
+            tags[0] = tags[1] = string;
+            const struct person people[] = {{.name = string, .tags = tags, .n_tags = 2}, {.name = string}};
+            struct duda_value list = duda_value_structs(&person_shape, people, 2),
+                              single = duda_value_struct(&person_shape, people);
+            char expected[1024];
+            struct mk_buf out = mk_buf_fixed(expected, sizeof expected);
+            duda_json_write(&out, &single);
+            mk_str all = written(&list);
+            assert_memory_equal(all.p + 1, expected, out.len);
+        }
+}
+
+static void json_list_writes_all_members_like_structs(void **state)
+{
+    (void)state;
+    mk_str tags[] = {MK_STR("red"), {0}, MK_STR(""), MK_STR("a \"long\" tag with \xc3\xa9")};
+    struct person_address places[] = {{MK_STR("x"), 1.5}, {{0}, 2}, {MK_STR("a street with a long name"), 3}};
+    int64_t numbers[] = {0, -1, 9, 10, 99, 100, 12345, INT64_MIN, INT64_MAX};
+    static char long_text[700];
+    memset(long_text, 'l', sizeof long_text);
+    const struct person people[] = {
+        {.name = mk_str_of(long_text, sizeof long_text), .age = 1, .mood = 1},
+        {.name = MK_STR("Ana"),
+         .age = UINT32_MAX,
+         .admin = true,
+         .mood = -128,
+         .color = 1,
+         .big = UINT64_MAX},
+        {.name = {0}, .mood = 127, .color = 7, .tags = tags, .n_tags = MK_LEN(tags)},
+        {.name = MK_STR(""),
+         .has_place = true,
+         .place = places[2],
+         .places = places,
+         .n_places = MK_LEN(places)},
+        {.name = MK_STR("\x01"), .has_place = true, .numbers = numbers, .n_numbers = MK_LEN(numbers)},
+        {.name = MK_STR("raw"), .raw = MK_STR("{\"a\":[1]}"), .tags = tags, .n_tags = 1},
+    };
+    assert_list_equals_structs(&person_shape, people, MK_LEN(people));
+    assert_list_equals_structs(&person_shape, people, 2);
+}
+
+/* Nine structs with schemas of their own: more than the writer prepares. */
+struct nine {
+    struct part a, b, c, d, e, f, g, h, i;
+};
+
+static void json_list_with_many_nested_structs_is_complete(void **state)
+{
+    (void)state;
+    struct duda_schema inner[9];
+    struct duda_schema_field members[9];
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+    for (size_t i = 0; i < MK_LEN(inner); i++) {
+        inner[i] = (struct duda_schema)DUDA_SCHEMA(struct part, part_members);
+        members[i] = (struct duda_schema_field)DUDA_OBJECT(struct nine, a, &inner[i]);
+        members[i].offset = i * sizeof(struct part);
+        members[i].name = names[i];
+    }
+    const struct duda_schema outer = DUDA_SCHEMA(struct nine, members);
+    struct nine structs[3] = {{.a = {1, 2, true}, .i = {3, 4, true}}, {.e = {INT64_MIN, 5, true}}};
+    assert_list_equals_structs(&outer, structs, MK_LEN(structs));
 }
 
 int main(void)
@@ -445,6 +551,9 @@ int main(void)
         fixture_test(json_numbers_round_trip, NULL, pool_free),
         fixture_test(json_values_are_written, NULL, pool_free),
         fixture_test(json_lists_of_structs_are_written, NULL, pool_free),
+        fixture_test(json_list_escapes_strings_like_a_struct, NULL, pool_free),
+        fixture_test(json_list_writes_all_members_like_structs, NULL, pool_free),
+        fixture_test(json_list_with_many_nested_structs_is_complete, NULL, pool_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
