@@ -3,7 +3,7 @@
 import pytest
 
 import services
-from monkey import ENVIRONMENT
+from monkey import ENVIRONMENT, needs_processes
 
 PACKAGES = ["crypto", "small", "gzip", "store", "kv", "subprocess", "jobs", "http", "smtp", "qr"]
 
@@ -573,6 +573,8 @@ def service(tmp_path_factory):
 @pytest.mark.parametrize("path", ["request/7?" + QUERY, "response", "streamed", "waits", "topics", "cookies", "crypto", "texts", "packages", "clients",
                                   "tasks", "deferred", "lifetimes/7?a=b"])
 def test_hostile_calls_return_documented_errors(monkey, tmp_path, service, path):
+    if path.startswith(("clients", "lifetimes")):
+        needs_processes("it starts subprocesses")
     top = (f"[KV]\n    Folder {tmp_path}/data\n[DUDA]\n    WritablePaths {tmp_path}\n[HTTP_CLIENT]\n    Server 127.0.0.1:1\n"
            "[SMTP]\n    Server 127.0.0.1:1\n    EhloName a\n[SESSIONS]\n    Store memory\n")
     server = monkey(plugins=[service], top=top, environment=FAILING)

@@ -13,7 +13,7 @@ import pytest
 import client
 import prometheus
 import services
-from monkey import NOT_STARTED
+from monkey import NOT_STARTED, needs_processes
 from proc import wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("kv"), reason="this build has no LMDB")
@@ -299,6 +299,7 @@ def test_kv_section_rejects_invalid_keys(run, tmp_path, section, message):
 def test_failed_start_leaves_no_folder_of_the_master(monkey, site):
     """A failed start removes the folder that it created. Otherwise root would still own the folder, and the workers of later
     starts could not write to it: a start does not change the owner of an existing folder."""
+    needs_processes("it has no master")
     server = monkey(plugins=["duda-kv"], top="[KV]\n    Folder data\n", server="User nobody", expect_start=False,
                     wrapper=["setpriv", "--bounding-set", "-chown"])
     server.exit_code = NOT_STARTED

@@ -6,7 +6,7 @@
 # handlers in every kind of wait, cancelled and late handlers, offloaded work and database threads, and messages between workers.
 # Any data race is an error.
 #
-# tsan.sh duda [PYTEST OPTION...]: only the second part. Needs build/venv (make venv).
+# tsan.sh duda [PYTEST OPTION...]: only the second part. Needs build/venv (make venv), and the libraries of tests/fault in build/dev.
 set -eu
 cd "$(dirname "$0")/../.."
 folder=build/tsan
@@ -19,7 +19,7 @@ cmake --build "$folder" --target server embedded lib_test_stress lib_test_reques
     tail -20 "$folder/build.log" >&2
     exit 1
 }
-options="exitcode=66 second_deadlock_stack=1 suppressions=$PWD/tools/dev/tsan.txt"
+options="exitcode=66 allocator_may_return_null=1 second_deadlock_stack=1 suppressions=$PWD/tools/dev/tsan.txt"
 
 stress_libmonkey() {
     local test
