@@ -103,6 +103,24 @@ static void prepare_cookie_crypto(struct duda_plugin_config *duda, const struct 
         (void)duda_session_config_load_crypto(duda->session_config); /* the calls report a missing OpenSSL */
 }
 
+/* Sessions in cookies cannot be revoked by user, unless the service has a store of its own. */
+static void warn_about_cookie_sessions(struct mk_config *config, struct duda_plugin_config *duda,
+                                       const struct duda_service *service)
+{
+    static const char *const lists[] = {"duda_session_list", "duda_session_revoke_all",
+                                        "duda_session_revoke_others", "duda_session_revoke"};
+    static const char *const stores[] = {"duda_session_set_store"};
+    if (duda->session_config->store != DUDA_SESSION_BACKEND_COOKIE ||
+        !duda_dynsym_calls_any(service, lists, MK_LEN(lists)) ||
+        duda_dynsym_calls_any(service, stores, MK_LEN(stores)))
+        return;
+    mk_config_warn(config, NULL, NULL,
+                   "the service `%s` ends sessions of a user on other devices, which is not possible with "
+                   "`Store cookie`: these functions will return -ENOTSUP",
+                   service->name);
+    mk_config_hint(config, "keep sessions in memory, or in a [KV] or [REDIS] section");
+}
+
 /* Sets the namespace of the service's state. */
 static bool bind_state_scope(struct mk_config *config, struct duda_plugin_config *duda,
                              const struct duda_service *service, struct duda_service_ref *owner)
@@ -144,6 +162,7 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     if (!duda || !check_declared_packages(config, service) || !check_stack_probes(config, service))
         return -EINVAL;
     prepare_cookie_crypto(duda, service);
+    warn_about_cookie_sessions(config, duda, service);
     struct service_entry *service_entry = mk_config_alloc(config, sizeof *service_entry);
     if (!service_entry)
         return -ENOMEM;

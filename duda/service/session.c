@@ -5,7 +5,9 @@
 #include "service/cookies.h"
 #include "service/response.h"
 #include "service/session_config.h"
+#include "service/session_request.h"
 #include "service/session_store.h"
+#include "service/session_user.h"
 #include "service/worker_ctx.h"
 
 static const char key; /* key of the session attached to the request */
@@ -127,6 +129,10 @@ static int load_session(struct duda_session *s)
         s->exists = !e;
     }
     s->exists = s->exists && duda_session_ttl_s(s) > 0;
+    if (s->exists) {
+        e = duda_session_user_check(s);
+        s->exists = !e;
+    }
     if (!s->exists)
         s->n = 0;
     return e == -ENOENT ? 0 : e;
@@ -142,6 +148,8 @@ static int refresh_session(struct duda_session *s)
     if (duda_session_is_in_cookie(s->d))
         return defer_session_cookie(s);
     int e = duda_session_store_save(s);
+    if (!e)
+        duda_session_user_update(s, s->key);
     return e == -ENOENT ? 0 : e;
 }
 
@@ -227,16 +235,35 @@ static int delete_session(struct duda_session *s)
     return was_ended ? -ENOENT : 0;
 }
 
+/* ---- For the rest of Duda ---- */
+
+int duda_session_open(struct duda_ctx *d, struct duda_session **out)
+{
+    int e = get_session(d, out);
+    if (e && d->request)
+        d->session_error =
+            e; /* if the handler takes this for "logged out", result.c responds with an error */
+    return e;
+}
+
+int duda_session_ensure(struct duda_session *s)
+{
+    return s->exists ? 0 : may_create_session(s) ? create_session(s) : -EDQUOT;
+}
+
+int duda_session_store_changes(struct duda_session *s)
+{
+    int e = save_session(s);
+    return e == -ENOENT ? -ESTALE : e; /* another request has destroyed the session */
+}
+
 /* ---- Called by handlers ---- */
 
 int duda_session_get(struct duda_ctx *d, const char *name, mk_str *value)
 {
     struct duda_session *s;
-    int e = get_session(d, &s);
+    int e = duda_session_open(d, &s);
     *value = MK_STR_NULL;
-    if (e && d->request)
-        d->session_error =
-            e; /* if the handler takes this for "logged out", result.c responds with an error */
     if (e)
         return e;
     const struct duda_session_pair *p = s->exists ? duda_session_find_pair(s, mk_str_from_c(name)) : NULL;
@@ -249,15 +276,12 @@ int duda_session_get(struct duda_ctx *d, const char *name, mk_str *value)
 int duda_session_set(struct duda_ctx *d, const char *name, mk_str value)
 {
     struct duda_session *s;
-    int e = get_session(d, &s);
-    if (!e && !s->exists)
-        e = !value.p ? 0 : may_create_session(s) ? create_session(s) : -EDQUOT;
+    int e = mk_str_starts(mk_str_from_c(name), MK_STR(DUDA_SESSION_OWN)) ? -EINVAL : get_session(d, &s);
+    if (!e && value.p)
+        e = duda_session_ensure(s);
     if (!e)
         e = duda_session_put_pair(s, mk_str_from_c(name), value);
-    if (e || !s->exists)
-        return e;
-    e = save_session(s);
-    return e == -ENOENT ? -ESTALE : e; /* another request has destroyed the session */
+    return e || !s->exists ? e : duda_session_store_changes(s);
 }
 
 int duda_session_regenerate(struct duda_ctx *d)
@@ -267,10 +291,18 @@ int duda_session_regenerate(struct duda_ctx *d)
     if (e)
         return e;
     bool existed = s->exists;
+    char old_id[DUDA_SESSION_ID_LEN], old_key[DUDA_SESSION_ID_LEN];
+    memcpy(old_id, s->id, sizeof old_id);
+    memcpy(old_key, s->key, sizeof old_key);
     e = existed ? delete_session(s) : -ENOENT;
     e = e == -ENOENT ? create_session(s) : e ? e : assign_session_id(s);
     s->is_renewed = true;
-    return e || !existed ? e : save_session(s);
+    e = e || !existed ? e : save_session(s);
+    if (!e && existed) {
+        duda_session_user_update(s, old_key);
+        duda_session_flash_move(s, old_id);
+    }
+    return e;
 }
 
 int duda_session_destroy(struct duda_ctx *d)
@@ -281,6 +313,7 @@ int duda_session_destroy(struct duda_ctx *d)
     if (e || !s->exists)
         return e;
     e = delete_session(s);
+    duda_session_user_remove(s);
     s->exists = false;
     s->n = 0;
     const struct mk_cookie over = {.name = duda_reserved_cookie_name(d, DUDA_COOKIE_SESSION, &name),

@@ -148,7 +148,7 @@ static unsigned count_client_slots(const struct session_slot *set, uint64_t addr
 
 /* Decides which session of a set is evicted. */
 struct eviction_rank {
-    bool is_known;
+    bool is_revocation, is_known;
     unsigned share;
     bool came_back;
     int64_t ends;
@@ -156,6 +156,8 @@ struct eviction_rank {
 
 static bool is_worth_less(struct eviction_rank a, struct eviction_rank b)
 {
+    if (a.is_revocation != b.is_revocation)
+        return b.is_revocation;
     if (a.is_known != b.is_known)
         return b.is_known;
     if (a.share != b.share)
@@ -172,8 +174,8 @@ static struct session_slot *choose_evicted_slot(struct session_slot *set, uint64
         struct session_slot *p = &set[i];
         if (slot_is_free(p, now))
             return p;
-        struct eviction_rank w = {p->client.is_known, count_client_slots(set, p->client.address, of_new),
-                                  p->came_back, p->ends};
+        struct eviction_rank w = {p->client.is_revocation, p->client.is_known,
+                                  count_client_slots(set, p->client.address, of_new), p->came_back, p->ends};
         if (best && !is_worth_less(w, least))
             continue;
         best = p;
@@ -273,6 +275,17 @@ bool duda_session_shm_replace(const struct duda_session_shm *v, const unsigned c
         slot_clear(h.session_slot);
     slot_unlock(h);
     return good;
+}
+
+int64_t duda_session_shm_expiry(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
+                                int64_t now)
+{
+    struct locked_slot h = find_and_lock_slot(v, id);
+    if (!h.session_slot)
+        return 0;
+    int64_t ends = slot_is_valid(v, h.session_slot, now) ? h.session_slot->ends : 0;
+    slot_unlock(h);
+    return ends;
 }
 
 bool duda_session_shm_delete(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID])

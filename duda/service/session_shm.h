@@ -30,6 +30,9 @@ bool duda_session_shm_load(const struct duda_session_shm *v, const unsigned char
 struct duda_session_shm_client {
     uint64_t address; /* hash of the client address: see duda_session_shm_hash_client() */
     bool is_known;    /* the session was regenerated: the user has logged in */
+    /* The entry ends other sessions (see session_user.h), which would become valid again without it. Sessions
+     * are evicted first. */
+    bool is_revocation;
 };
 
 /* Hashes the address prefix that counts as one client: see mk_addr_client_prefix(). */
@@ -46,6 +49,9 @@ bool duda_session_shm_insert(const struct duda_session_shm *v, const unsigned ch
 bool duda_session_shm_replace(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
                               mk_str data, const struct duda_session_shm_client *client, int64_t now,
                               uint32_t seconds);
+/* Returns the time at which the session expires, without extending it; 0: no such session. */
+int64_t duda_session_shm_expiry(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
+                                int64_t now);
 /* Deletes the session. Returns false if there is no such session. */
 bool duda_session_shm_delete(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID]);
 

@@ -178,15 +178,15 @@ static struct session_shm_id session_shm_id(const struct duda_session *s)
     return id;
 }
 
-static int save_in_memory(const struct duda_session *s, mk_str record)
+static int save_in_memory(const struct duda_session *s, mk_str record, uint32_t left)
 {
     const struct duda_session_shm *shm = &s->d->worker_ctx->session_config->shm;
     struct mk_addr client;
     mk_addr_client_prefix(mk_request_client_addr(s->d->request), &client);
-    const struct duda_session_shm_client shm_client = {duda_session_shm_hash_client(shm, &client),
-                                                       s->is_renewed};
+    const struct duda_session_shm_client shm_client = {.address = duda_session_shm_hash_client(shm, &client),
+                                                       .is_known = s->is_renewed,
+                                                       .is_revocation = s->is_revocation};
     struct session_shm_id id = session_shm_id(s);
-    uint32_t left = duda_session_ttl_s(s);
     if (s->is_new)
         return duda_session_shm_insert(shm, id.bytes, record, &shm_client, s->used, left) ? 0 : -EBUSY;
     return duda_session_shm_replace(shm, id.bytes, record, &shm_client, s->used, left) ? 0 : -ENOENT;
@@ -218,13 +218,14 @@ int duda_session_store_load(struct duda_session *s)
     return e ? e : duda_session_decode(s, mk_str_skip(record, DUDA_SIPHASH_TAG)) ? 0 : -ENOENT;
 }
 
-static int save_in_store(const struct duda_session *s, const struct duda_session_store *store, mk_str record)
+static int save_in_store(const struct duda_session *s, const struct duda_session_store *store, mk_str record,
+                         uint32_t left)
 {
     return (s->is_new || !store->replace ? store->save : store->replace)(s->d, store_key_text(s), record,
-                                                                         duda_session_ttl_s(s));
+                                                                         left);
 }
 
-int duda_session_store_save(struct duda_session *s)
+static int save_for(struct duda_session *s, uint32_t left)
 {
     const struct duda_session_store *store = session_store_of(s->d);
     char *buf = duda_session_record_buf(s);
@@ -233,7 +234,12 @@ int duda_session_store_save(struct duda_session *s)
     int e = buf ? encode_signed_record(s, buf, &record) : -ENOMEM;
     if (e)
         return e;
-    e = store ? save_in_store(s, store, record) : save_in_memory(s, record);
+    return store ? save_in_store(s, store, record, left) : save_in_memory(s, record, left);
+}
+
+int duda_session_store_save(struct duda_session *s)
+{
+    int e = save_for(s, duda_session_ttl_s(s));
     if (!e)
         s->is_new = false;
     if (e == -ENOENT) {
@@ -241,6 +247,31 @@ int duda_session_store_save(struct duda_session *s)
         s->n = 0;
     }
     return e;
+}
+
+int duda_session_store_put(struct duda_session *s, uint32_t seconds)
+{
+    s->is_new = !duda_session_is_in_memory(s->d); /* memory inserts without looking for a record of that ID */
+    int e = save_for(s, seconds);
+    if (e != -ENOENT)
+        return e;
+    s->is_new = true;
+    return save_for(s, seconds);
+}
+
+int duda_session_store_check(struct duda_session *s, int64_t *used)
+{
+    const struct duda_session_store *store = session_store_of(s->d);
+    const struct duda_session_config *v = s->d->worker_ctx->session_config;
+    mk_str record;
+    if (store)
+        return store->load(s->d, store_key_text(s), &record);
+    struct session_shm_id id = session_shm_id(s);
+    int64_t ends = duda_session_shm_expiry(&v->shm, id.bytes, mk_request_time(s->d->request));
+    int64_t since = ends - ms_to_seconds(v->idle_ms) - duda_session_write_interval_s(v);
+    if (ends && since > *used)
+        *used = since;
+    return ends ? 0 : -ENOENT;
 }
 
 int duda_session_store_delete(struct duda_session *s)

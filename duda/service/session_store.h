@@ -28,6 +28,11 @@ int duda_session_store_load(struct duda_session *s);
  * recreated. */
 int duda_session_store_save(struct duda_session *s);
 int duda_session_store_delete(struct duda_session *s);
+/* Creates or replaces a record that other requests may write at the same time, and keeps it for `seconds`. */
+int duda_session_store_put(struct duda_session *s, uint32_t seconds);
+/* Returns 0 if the store has the session with s->key, or -ENOENT, or the error of the store. Does not extend
+ * the session. *used is the time of last use; it is unchanged if the store does not know it. */
+int duda_session_store_check(struct duda_session *s, int64_t *used);
 
 /* The store that a service has set for itself. */
 struct duda_service_session_store {

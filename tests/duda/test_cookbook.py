@@ -39,7 +39,7 @@ def post(server, path, body, *fields):
 
 
 def test_cookbook_has_all_recipes():
-    assert PAGE.count("```c\n") == len(RECIPES) == 10
+    assert PAGE.count("```c\n") == len(RECIPES) == 11
     assert list(TEMPLATES) == ["guests.html"]
 
 
@@ -113,6 +113,17 @@ def test_session_recipe_logs_in_and_out(server):
     assert server.get("/members", fields=[cookie]).text == "Hello ana.\n"
     assert post(server, "/members/log-out", "", FORM, cookie).status == 303
     assert server.get("/members", fields=[cookie]).status == 401
+    cookies = [("Cookie", post(server, "/members/log-in", "user=ana&password=open+sesame", FORM)["Set-Cookie"].split(";")[0]) for _ in range(2)]
+    assert post(server, "/members/log-out-everywhere", "", FORM, cookies[0]).status == 303
+    assert [server.get("/members", fields=[c]).status for c in cookies] == [401, 401]
+
+
+def test_flash_recipe_shows_a_message_once(server):
+    answer = post(server, "/notes", "", FORM)
+    cookie = ("Cookie", answer.all("Set-Cookie")[-1].split(";")[0])
+    assert answer.status == 303
+    assert server.get("/notes", fields=[cookie]).text == "success: Your note is saved.\nYour notes.\n"
+    assert server.get("/notes", fields=[cookie]).text == "Your notes.\n"
 
 
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")

@@ -49,9 +49,17 @@ def test_login_sample_signs_up_and_logs_in(start):
     assert other.post("/in", user="ana", password="wrong, but long").status == 403
     before = dict(other.cookies)
     assert other.post("/in", user="ana", password="long enough").status == 303
-    assert other.cookies != before and "Hello ana" in other.get("/").text
+    page = other.get("/").text
+    assert other.cookies != before and "Hello ana" in page and "<p>Welcome.</p>" in page
+    assert page.count("<li>") == 2 and page.count(", this one") == 1
+    assert "Welcome" not in other.get("/").text
     assert ana.post("/out").status == 303
-    assert "Log in, or sign up" in ana.get("/").text and "Hello ana" in other.get("/").text
+    page = other.get("/").text
+    assert "Log in, or sign up" in ana.get("/").text and "Hello ana" in page and page.count("<li>") == 1
+    assert ana.post("/in", user="ana", password="long enough").status == 303
+    assert other.post("/out/everywhere").status == 303
+    for browser in (ana, other):
+        assert "Log in, or sign up" in browser.get("/").text
 
 
 @needs("crypto")

@@ -66,7 +66,9 @@ Common tasks, what they are called in Express, Flask, FastAPI and Go, and the fu
 | parse a JSON body, JSON response, validation | `req.json()`, Pydantic | duda_bind_json(), duda_send_json(), struct duda_schema |
 | form, file upload | `request.form`, multer | duda_form(), duda_bind_form(), duda_upload() |
 | read a cookie, set a cookie, signed cookie | `req.cookies`, `set_cookie()` | duda_cookie(), duda_cookie_set(), duda_cookie_set_signed() |
-| session, new session ID after login, log out | `req.session` | duda_session_get(), duda_session_regenerate(), duda_session_destroy() |
+| session, new session ID after login, log out | `req.session` | duda_session_get(), duda_session_log_in(), duda_session_destroy() |
+| log out everywhere, list of devices | Devise, Laravel `logoutOtherDevices()` | duda_session_revoke_all(), duda_session_list() |
+| flash message | `flash()`, connect-flash | duda_flash(), duda_flash_take() |
 | CSRF token | csurf, Flask-WTF | duda_csrf_token(), duda_csrf_check() |
 | password hash, JWT | bcrypt, PyJWT | duda_password_hash(), duda_jwt_verify() |
 | template | `render_template()` | duda_render() |

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: sign up, log in, show a page to logged-in users, log out. Passwords are hashed in a thread,
- * because hashing is slow by design. */
+/* Sessions: sign up, log in, show the user's devices, log out here or everywhere. Passwords are hashed in a
+ * thread, because hashing is slow by design. */
 #define DUDA_USE "duda-kv"
 #include <duda.h>
 #include <duda/crypto.h>
@@ -9,14 +9,52 @@
 
 enum { NAME_MAX_ = 40, PASSWORD_MIN = 8 };
 
+/* The sessions of the user, as values for the page. */
+static int list_devices(struct duda_ctx *d, mk_str user, struct duda_value *out)
+{
+    const struct duda_session_info *devices;
+    size_t n;
+    int e = duda_session_list(d, user, &devices, &n);
+    struct duda_value *items = e ? NULL : duda_alloc(d, (n + 1) * sizeof *items);
+    struct duda_entry *maps = items ? duda_alloc(d, (3 * n + 1) * sizeof *maps) : NULL;
+    if (!maps)
+        return e ? e : -ENOMEM;
+    for (size_t i = 0; i < n; i++, maps += 3) {
+        maps[0] = (struct duda_entry){"ip", duda_value_text(devices[i].client_ip)};
+        maps[1] = (struct duda_entry){"agent", duda_value_text(devices[i].user_agent)};
+        maps[2] = (struct duda_entry){"is_current", duda_value_bool(devices[i].is_current)};
+        items[i] = duda_value_map(maps, 3);
+    }
+    *out = duda_value_list(items, n);
+    return 0;
+}
+
+/* The flash messages, as values for the page. */
+static int list_messages(struct duda_ctx *d, struct duda_value *out)
+{
+    const struct duda_flash_message *messages;
+    size_t n;
+    int e = duda_flash_take(d, &messages, &n);
+    struct duda_value *items = e ? NULL : duda_alloc(d, (n + 1) * sizeof *items);
+    for (size_t i = 0; items && i < n; i++)
+        items[i] = duda_value_text(messages[i].text);
+    *out = duda_value_list(items, n);
+    return e ? e : items ? 0 : -ENOMEM;
+}
+
 static int show_with(struct duda_ctx *d, const char *error)
 {
     mk_str user;
-    int e = duda_session_get(d, "user", &user);
-    if (e && e != -ENOENT)
+    struct duda_value devices = duda_value_null(), messages;
+    int e = duda_session_user(d, &user);
+    e = e == -ENOENT ? 0 : e ? e : list_devices(d, user, &devices);
+    e = e ? e : list_messages(d, &messages);
+    if (e)
         return e;
     const struct duda_entry page[] = {
         {"user", duda_value_text(user)},
+        {"devices", devices},
+        {"messages", messages},
         {"token", duda_value_text(duda_csrf_token(d))},
         {"error", duda_value_cstr(error)},
     };
@@ -67,9 +105,8 @@ static bool read_form(struct duda_ctx *d, mk_str *key, struct check *c)
 
 static int enter(struct duda_ctx *d)
 {
-    int e = duda_session_regenerate(d); /* prevents session fixation */
-    if (!e)
-        e = duda_session_set(d, "user", duda_form(d, "user"));
+    int e = duda_session_log_in(d, duda_form(d, "user"));
+    e = e ? e : duda_flash(d, "success", MK_STR("Welcome."));
     return e ? e : duda_redirect(d, 303, MK_STR("/"));
 }
 
@@ -109,6 +146,15 @@ static int log_out(struct duda_ctx *d)
     return e ? e : duda_redirect(d, 303, MK_STR("/"));
 }
 
+static int log_out_everywhere(struct duda_ctx *d)
+{
+    mk_str user;
+    int e = duda_session_user(d, &user);
+    e = e ? e : duda_session_revoke_all(d, user);
+    return e && e != -ENOENT ? e : duda_redirect(d, 303, MK_STR("/"));
+}
+
 DUDA_SERVICE(login, DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The page."),
              DUDA_POST("/in", log_in, "Logs in."), DUDA_POST("/new", sign_up, "Signs up."),
-             DUDA_POST("/out", log_out, "Logs out."));
+             DUDA_POST("/out", log_out, "Logs out."),
+             DUDA_POST("/out/everywhere", log_out_everywhere, "Logs out on all devices."));

@@ -117,7 +117,7 @@ static unsigned in_set(unsigned i)
 
 static void save_of(unsigned i, uint64_t address, bool is_known, int64_t now)
 {
-    const struct duda_session_shm_client client = {address, is_known};
+    const struct duda_session_shm_client client = {.address = address, .is_known = is_known};
     assert_true(duda_session_shm_insert(&shm, id_of(in_set(i)), MK_STR("x"), &client, now, 100000));
 }
 
@@ -171,7 +171,7 @@ static void session_shm_full_set_evicts_unreturned_clients_first(void **state)
 
 static void session_shm_replace_marks_logged_in(void **state)
 {
-    const struct duda_session_shm_client known = {1, true};
+    const struct duda_session_shm_client known = {.address = 1, .is_known = true};
     (void)state;
     for (unsigned i = 0; i < 8; i++)
         save_of(i, i, false, NOW + i);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flash messages. With sessions in a store they have a record of their own, which the first reader deletes:
+ * of two concurrent pages, one shows them. A session in a cookie contains them. */
+#include <errno.h>
+
+#include "service/session_request.h"
+#include "service/session_store.h"
+#include "service/session_user.h"
+
+#define FLASH_NAME DUDA_SESSION_OWN "flash"
+
+/* Adds a message with the first free name: "\1flash0", "\1flash1" and so on. Its value is the category, a NUL
+ * and the text. */
+static int add_message(struct duda_session *to, mk_str category, mk_str text)
+{
+    char *p = duda_alloc(to->d, category.len + 1 + text.len);
+    mk_str value = mk_str_of(p, category.len + 1 + text.len);
+    if (!p)
+        return -ENOMEM;
+    memcpy(p, category.p, category.len + 1);
+    if (text.len)
+        memcpy(p + category.len + 1, text.p, text.len);
+    for (unsigned i = 0; i < DUDA_FLASH_MAX; i++) {
+        mk_str name = duda_sprintf(to->d, FLASH_NAME "%u", i);
+        if (!name.p)
+            return -ENOMEM;
+        if (!duda_session_find_pair(to, name))
+            return duda_session_put_pair(to, name, value);
+    }
+    return -EMSGSIZE;
+}
+
+int duda_flash(struct duda_ctx *d, const char *category, mk_str text)
+{
+    struct duda_session *s, record;
+    mk_str kind = mk_str_from_c(category ? category : "");
+    int e = !text.p ? -EINVAL : text.len > DUDA_SESSION_MAX ? -EMSGSIZE : duda_session_open(d, &s);
+    if (e)
+        return e;
+    bool existed = s->exists;
+    e = duda_session_ensure(s);
+    if (!e && duda_session_is_in_cookie(d)) {
+        e = add_message(s, kind, text);
+        return e ? e : duda_session_store_changes(s);
+    }
+    if (!e && !existed)
+        e = duda_session_store_changes(s);
+    e = e ? e : duda_session_flash_init(&record, s, s->id);
+    e = e ? e : duda_session_store_load(&record);
+    e = e == -ENOENT ? 0 : e;
+    e = e ? e : add_message(&record, kind, text);
+    return e ? e : duda_session_flash_save(&record, s);
+}
+
+static bool is_message(const struct duda_session_pair *p)
+{
+    return mk_str_starts(p->name, MK_STR(FLASH_NAME));
+}
+
+/* The strings live as long as the request. */
+static void read_messages(struct duda_session *from, struct duda_flash_message *all, size_t *n)
+{
+    for (unsigned i = 0; i < DUDA_FLASH_MAX; i++) {
+        mk_str name = duda_sprintf(from->d, FLASH_NAME "%u", i);
+        const struct duda_session_pair *p = name.p ? duda_session_find_pair(from, name) : NULL;
+        if (!p)
+            continue;
+        mk_str category = mk_str_from_c(p->value.p);
+        all[(*n)++] = (struct duda_flash_message){.category = category.p,
+                                                  .text = mk_str_skip(p->value, category.len + 1)};
+    }
+}
+
+/* Deletes the messages before they are shown. Returns -ENOENT if another request has taken them. */
+static int take_record(struct duda_session *s, struct duda_session *record)
+{
+    int e = duda_session_flash_init(record, s, s->id);
+    e = e ? e : duda_session_store_load(record);
+    return e ? e : duda_session_store_delete(record);
+}
+
+static void remove_messages(struct duda_session *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (!is_message(&s->pairs[i]))
+            s->pairs[kept++] = s->pairs[i];
+    s->n = kept;
+}
+
+static bool has_messages(const struct duda_session *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (is_message(&s->pairs[i]))
+            return true;
+    return false;
+}
+
+int duda_flash_take(struct duda_ctx *d, const struct duda_flash_message **messages, size_t *n)
+{
+    struct duda_session *s, record;
+    *messages = NULL;
+    *n = 0;
+    int e = duda_session_open(d, &s);
+    if (e || !s->exists || (duda_session_is_in_cookie(d) && !has_messages(s)))
+        return e;
+    struct duda_flash_message *all = duda_alloc(d, DUDA_FLASH_MAX * sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    if (duda_session_is_in_cookie(d)) {
+        read_messages(s, all, n);
+        remove_messages(s);
+        e = duda_session_store_changes(s);
+    } else {
+        e = take_record(s, &record);
+        if (!e)
+            read_messages(&record, all, n);
+    }
+    if (e)
+        *n = 0;
+    *messages = all;
+    return e == -ENOENT ? 0 : e;
+}
