@@ -104,11 +104,22 @@ int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
     return e;
 }
 
+static void write_bound(struct mk_json_writer *w, const char *name, struct duda_bound bound)
+{
+    if (bound.is_set)
+        mk_json_double(mk_json_key(w, name), bound.value);
+}
+
 static void write_validation_error(struct mk_json_writer *w, const struct duda_validation_error *error)
 {
     mk_json_begin_object(w);
     mk_json_string(mk_json_key(w, "detail"), error->message);
     mk_json_string(mk_json_key(w, "pointer"), error->pointer);
+    mk_json_cstr(mk_json_key(w, "code"), error->code);
+    write_bound(w, "minimum", error->at_least);
+    write_bound(w, "maximum", error->at_most);
+    if (error->expected)
+        mk_json_cstr(mk_json_key(w, "expected"), error->expected);
     if (error->line) {
         mk_json_uint(mk_json_key(w, "line"), error->line);
         mk_json_uint(mk_json_key(w, "column"), error->column);

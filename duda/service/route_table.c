@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/route_table.h"
 
-#include <duda/schema.h>
 #include <errno.h>
 #include <monkey/route_stats.h>
 #include <stdio.h>
 
-enum { DEPTH_MAX = 8, BEFORE_MAX = 64, NAME_SIZE = 512 };
+#include "text/schema_check.h"
+
+enum { DEPTH_MAX = 8, BEFORE_MAX = 64, NAME_SIZE = 512, ERROR_SIZE = 512 };
 
 /* The routes of one host. */
 struct host_routes {
@@ -163,26 +164,15 @@ static uint32_t add_route_series(struct route_table_builder *m, const struct dud
     return series;
 }
 
-/* Checks the schema and those of its members. A schema may contain itself, so the depth is limited. */
-static bool schema_has_sizes(const struct duda_schema *schema, unsigned depth)
+static bool check_schemas(struct route_table_builder *m, const struct duda_route *r)
 {
-    if (!schema || !schema->n || depth == DEPTH_MAX)
-        return true;
-    if (schema->field_size < offsetof(struct duda_schema_field, schema) ||
-        schema->field_size > sizeof(struct duda_schema_field))
-        return false;
-    for (size_t i = 0; i < schema->n; i++) {
-        const struct duda_schema_field *f = duda_schema_field_at(schema, i);
-        if (f->kind == DUDA_KIND_OBJECT && !schema_has_sizes(f->schema, depth + 1))
-            return false;
-    }
-    return true;
-}
-
-static bool schemas_have_sizes(const struct duda_route *r)
-{
-    return schema_has_sizes(r->query, 0) && schema_has_sizes(r->request_body, 0) &&
-           schema_has_sizes(r->form, 0) && schema_has_sizes(r->response_body, 0);
+    char buf[ERROR_SIZE];
+    struct mk_buf error = mk_buf_fixed(buf, sizeof buf);
+    bool good = duda_schema_check(r->query, &error) && duda_schema_check(r->request_body, &error) &&
+                duda_schema_check(r->form, &error) && duda_schema_check(r->response_body, &error);
+    if (!good)
+        report_route_error(m, r, mk_buf_str(&error));
+    return good;
 }
 
 static void add_route(struct route_table_builder *m, const struct duda_route *r, const struct group_scope *s)
@@ -199,11 +189,8 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
         report_route_error(m, r, MK_STR("a `.stack` is at most 8 MB: put large data on the heap"));
         return;
     }
-    if (!schemas_have_sizes(r)) {
-        report_route_error(
-            m, r, MK_STR("a schema has no valid `.field_size`: define each schema with DUDA_SCHEMA()"));
+    if (!check_schemas(m, r))
         return;
-    }
     if (s->n_before)
         memcpy(before, s->before, s->n_before * sizeof *before);
     *entry = (struct duda_route_entry){.route = r,

@@ -26,51 +26,69 @@ static void append_field_name(struct mk_buf *out, const struct duda_field_path *
     mk_buf_add(out, mk_str_from_c(path->name));
 }
 
-static void add_validation_error(struct form_binding *r, const struct duda_field_path *path, const char *name,
-                                 const char *problem, const struct duda_schema_field *m, bool list)
+/* Adds the error, unless the value is valid. */
+static void add_rejection(struct form_binding *r, const struct duda_field_path *path, const char *name,
+                          const struct duda_schema_field *m, bool is_list, struct duda_rejection rejection)
 {
     char buf[MESSAGE_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_addf(&text, "`%s`%s", name, problem);
-    duda_schema_field_describe(&text, m, list);
-    r->error = -EINVAL;
-    (void)duda_validation_errors_add(r->errors, r->memory, path, mk_buf_str(&text));
+    if (!rejection.code || r->error == -ENOMEM)
+        return;
+    r->error = rejection.is_out_of_memory ? -ENOMEM : -EINVAL;
+    if (rejection.is_out_of_memory)
+        return;
+    mk_buf_addf(&text, "`%s`%s", name,
+                strcmp(rejection.code, "required") == 0 ? " is missing: it must be " : " must be ");
+    duda_schema_field_describe(&text, m, is_list);
+    mk_str message = rejection.message ? mk_str_from_c(rejection.message) : mk_buf_str(&text);
+    (void)duda_validation_errors_add(
+        r->errors, r->memory,
+        &(struct duda_violation){
+            .path = path, .field = m, .is_list = is_list, .code = rejection.code, .message = message});
 }
 
-static bool store_bool(void *at, mk_str text)
+static bool parse_bool(mk_str text, bool *truth)
 {
     static const char *const words[] = {"off", "on", "false", "true", "0", "1", "no", "yes"};
     for (size_t i = 0; i < MK_LEN(words); i++)
         if (mk_str_eq_nocase(text, mk_str_from_c(words[i]))) {
-            bool truth = i % 2;
-            memcpy(at, &truth, sizeof truth);
+            *truth = i % 2;
             return true;
         }
     return false;
 }
 
-static bool store_field_value(const struct duda_schema_field *m, void *at, mk_str text)
+static struct duda_rejection store_field_value(const struct form_binding *r,
+                                               const struct duda_schema_field *m, void *at, mk_str text)
 {
     struct duda_integer integer;
     double number;
+    bool truth;
     switch (m->kind) {
     case DUDA_KIND_BOOL:
-        return store_bool(at, text);
+        if (parse_bool(text, &truth))
+            return duda_schema_field_put_bool(m, at, truth);
+        break;
     case DUDA_KIND_INTEGER:
-        return duda_integer_parse(mk_str_trim(text), &integer) &&
-               duda_schema_field_put_integer(m, at, integer);
+        if (duda_integer_parse(mk_str_trim(text), &integer))
+            return duda_schema_field_put_integer(m, at, integer);
+        break;
     case DUDA_KIND_DOUBLE:
-        return mk_json_number_parse(mk_str_trim(text), &number) &&
-               duda_schema_field_put_double(m, at, number);
+        if (mk_json_number_parse(mk_str_trim(text), &number))
+            return duda_schema_field_put_double(m, at, number);
+        break;
     case DUDA_KIND_STRING:
-        return mk_utf8_find_invalid(text) == MK_STR_NONE && duda_schema_field_put_string(m, at, text);
     case DUDA_KIND_ENUM:
-        return duda_schema_field_put_enum(m, at, text);
+    case DUDA_KIND_BYTES:
+    case DUDA_KIND_TIMESTAMP:
+        if (mk_utf8_find_invalid(text) == MK_STR_NONE)
+            return duda_schema_field_put_string(m, at, text, r->memory);
+        break;
     case DUDA_KIND_OBJECT:
-    case DUDA_KIND_JSON_RAW:
+    case DUDA_KIND_JSON_RAW: /* no form field has these types */
         break;
     }
-    return false; /* objects and raw JSON: no form field has these types */
+    return (struct duda_rejection){.code = "type"};
 }
 
 static void bind_list(struct form_binding *r, const struct duda_schema_field *m, void *base,
@@ -86,16 +104,74 @@ static void bind_list(struct form_binding *r, const struct duda_schema_field *m,
     }
     for (size_t i = 0; i < n; i++) {
         struct duda_field_path here = {.up = path, .index = i};
-        if (store_field_value(m, list + i * m->size, mk_form_get_at(r->fields, name, i)))
-            good++;
-        else
-            add_validation_error(r, &here, name, " must be ", m, false);
+        struct duda_rejection rejection =
+            store_field_value(r, m, list + i * m->size, mk_form_get_at(r->fields, name, i));
+        good += !rejection.code;
+        add_rejection(r, &here, name, m, false, rejection);
     }
-    if (good == n && !duda_schema_field_allows_count(m, n))
-        add_validation_error(r, path, name, " must be ", m, true);
+    if (good == n)
+        add_rejection(r, path, name, m, true, duda_schema_field_check_list(m, list, n, r->memory));
     memcpy((char *)base + m->offset, &list, sizeof list);
     memcpy((char *)base + m->count_offset, &n, sizeof n);
 }
+
+/* ---- Maps ---- */
+
+/* Returns the part of the field's name after `prefix.`; absent if the name begins otherwise. */
+static mk_str entry_name(mk_str name, mk_str prefix)
+{
+    bool is_entry = name.len > prefix.len + 1 && mk_str_starts(name, prefix) && name.p[prefix.len] == '.';
+    return is_entry ? mk_str_skip(name, prefix.len + 1) : MK_STR_NULL;
+}
+
+static void bind_entry(struct form_binding *r, const struct duda_schema_field *m, char *entry,
+                       const struct duda_field_path *path, mk_str name, const struct mk_form_field *field)
+{
+    const struct duda_schema_field *key = duda_schema_field_at(m->schema, 0);
+    const struct duda_schema_field *value = duda_schema_field_at(m->schema, 1);
+    struct duda_field_path here = {.up = path, .name = name.p};
+    add_rejection(r, &here, field->name.p, key, false, store_field_value(r, key, entry + key->offset, name));
+    duda_schema_field_set_present(value, entry, true);
+    add_rejection(r, &here, field->name.p, value, false,
+                  store_field_value(r, value, entry + value->offset, field->value));
+}
+
+/* A repeated field replaces no entry: each name may occur once. */
+static bool is_repeated_field(const struct mk_form *form, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (mk_str_eq(form->fields[i].name, form->fields[at].name))
+            return true;
+    return false;
+}
+
+/* Fields such as `stock.red` are the entries of the map `stock`. */
+static void bind_map(struct form_binding *r, const struct duda_schema_field *m, void *base,
+                     const struct duda_field_path *path, const char *name)
+{
+    size_t n = 0;
+    char *map = (char *)mk_allocator_zalloc(r->memory, r->fields->n, m->size);
+    if (!map) {
+        r->error = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < r->fields->n && m->schema->n == 2; i++) {
+        const struct mk_form_field *field = &r->fields->fields[i];
+        mk_str key = entry_name(field->name, mk_str_from_c(name));
+        if (!key.p)
+            continue;
+        if (is_repeated_field(r->fields, i))
+            add_rejection(
+                r, path, name, m, true,
+                (struct duda_rejection){.code = "duplicate", .message = "a name occurs more than once"});
+        bind_entry(r, m, map + n++ * m->size, path, key, field);
+    }
+    add_rejection(r, path, name, m, true, duda_schema_field_check_list(m, map, n, r->memory));
+    memcpy((char *)base + m->offset, &map, sizeof map);
+    memcpy((char *)base + m->count_offset, &n, sizeof n);
+}
+
+/* ---- Structs ---- */
 
 static void bind_field(struct form_binding *r, const struct duda_schema_field *m, void *base,
                        const struct duda_field_path *path, const char *name)
@@ -105,12 +181,11 @@ static void bind_field(struct form_binding *r, const struct duda_schema_field *m
     bool is_there = text.p && (text.len || keeps_empty);
     duda_schema_field_set_present(m, base, is_there);
     if (is_there) {
-        if (!store_field_value(m, (char *)base + m->offset, text))
-            add_validation_error(r, path, name, " must be ", m, false);
+        add_rejection(r, path, name, m, false, store_field_value(r, m, (char *)base + m->offset, text));
     } else if (m->kind == DUDA_KIND_BOOL) {
         memcpy((char *)base + m->offset, &(bool){false}, sizeof(bool));
     } else if (!m->optional) {
-        add_validation_error(r, path, name, " is missing: it must be ", m, false);
+        add_rejection(r, path, name, m, false, (struct duda_rejection){.code = "required"});
     }
 }
 
@@ -124,7 +199,9 @@ static void bind_struct(struct form_binding *r, const struct duda_schema *schema
         struct mk_buf b = mk_buf_fixed(name, sizeof name - 1);
         append_field_name(&b, &here);
         name[b.len] = '\0';
-        if (m->is_list)
+        if (m->is_map)
+            bind_map(r, m, base, &here, name);
+        else if (m->is_list)
             bind_list(r, m, base, &here, name);
         else if (m->kind == DUDA_KIND_OBJECT)
             bind_struct(r, m->schema, (char *)base + m->offset, &here);
@@ -134,7 +211,9 @@ static void bind_struct(struct form_binding *r, const struct duda_schema *schema
     const char *wrong = schema->validate && !r->error ? schema->validate(base) : NULL;
     if (wrong) {
         r->error = -EINVAL;
-        (void)duda_validation_errors_add(r->errors, r->memory, path, mk_str_from_c(wrong));
+        (void)duda_validation_errors_add(
+            r->errors, r->memory,
+            &(struct duda_violation){.path = path, .code = "check", .message = mk_str_from_c(wrong)});
     }
 }
 

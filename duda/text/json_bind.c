@@ -9,6 +9,10 @@ enum { MESSAGE_MAX = 512, LIST_FIRST = 8, NAME_SHOWN_MAX = 64 };
 
 static bool read_object(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
                         const struct duda_field_path *path);
+static bool read_field_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *base,
+                             const struct duda_field_path *path);
+static bool run_struct_check(struct duda_json_cursor *c, const struct duda_schema *schema, const void *base,
+                             const struct duda_field_path *path, size_t begin);
 
 /* ---- Errors ---- */
 
@@ -35,15 +39,57 @@ static void append_subject(struct mk_buf *out, const struct duda_field_path *pat
 }
 
 static bool add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
-                      const char *problem, const struct duda_schema_field *m, bool list)
+                      const char *code, const char *problem)
 {
     char buf[MESSAGE_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     append_subject(&text, path);
     mk_buf_add(&text, mk_str_from_c(problem));
-    if (m)
-        duda_schema_field_describe(&text, m, list);
-    return duda_json_cursor_add_error(c, at, path, mk_buf_str(&text));
+    return duda_json_cursor_add_error(
+        c, at, &(struct duda_violation){.path = path, .code = code, .message = mk_buf_str(&text)});
+}
+
+/* Adds an error whose message describes the rules of the field, or of a list. */
+static bool add_rule_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
+                           const struct duda_schema_field *m, bool is_list, const char *code)
+{
+    char buf[MESSAGE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    append_subject(&text, path);
+    mk_buf_add(&text,
+               strcmp(code, "required") == 0 ? MK_STR(" is missing: it must be ") : MK_STR(" must be "));
+    duda_schema_field_describe(&text, m, is_list);
+    return duda_json_cursor_add_error(
+        c, at,
+        &(struct duda_violation){
+            .path = path, .field = m, .is_list = is_list, .code = code, .message = mk_buf_str(&text)});
+}
+
+/* Adds the error, unless the value is valid. Returns whether reading can continue. */
+static bool add_rejection(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
+                          const struct duda_schema_field *m, bool is_list, struct duda_rejection r)
+{
+    if (!r.code)
+        return true;
+    if (r.is_out_of_memory) {
+        c->r.error = -ENOMEM;
+        return false;
+    }
+    if (!r.message)
+        return add_rule_error(c, at, path, m, is_list, r.code);
+    return duda_json_cursor_add_error(
+        c, at,
+        &(struct duda_violation){
+            .path = path, .field = m, .code = r.code, .message = mk_str_from_c(r.message)});
+}
+
+/* Skips a value that cannot be read because of a mistake in the service. */
+static bool skip_with_error(struct duda_json_cursor *c, const struct duda_field_path *path,
+                            const char *problem)
+{
+    size_t at = c->r.at;
+    mk_str ignored;
+    return mk_json_reader_skip(&c->r, &ignored) && add_error(c, at, path, "type", problem);
 }
 
 /* Skips a value of the wrong type. */
@@ -53,7 +99,7 @@ static bool skip_wrong_type(struct duda_json_cursor *c, const struct duda_schema
     (void)mk_json_reader_peek(&c->r);
     size_t at = c->r.at;
     mk_str ignored;
-    return mk_json_reader_skip(&c->r, &ignored) && add_error(c, at, path, " must be ", m, list);
+    return mk_json_reader_skip(&c->r, &ignored) && add_rule_error(c, at, path, m, list, "type");
 }
 
 /* ---- Values ---- */
@@ -62,18 +108,18 @@ static bool read_number(struct duda_json_cursor *c, const struct duda_schema_fie
                         const struct duda_field_path *path)
 {
     size_t begin = c->r.at;
-    bool is_integer, good;
+    struct duda_rejection rejection = {.code = "type"};
+    struct duda_integer integer;
+    bool is_integer;
+    double number;
     mk_str text;
     if (!mk_json_reader_number(&c->r, &text, &is_integer))
         return false;
-    struct duda_integer integer;
-    double number;
-    if (m->kind == DUDA_KIND_INTEGER)
-        good =
-            is_integer && duda_integer_parse(text, &integer) && duda_schema_field_put_integer(m, at, integer);
-    else
-        good = mk_json_number_parse(text, &number) && duda_schema_field_put_double(m, at, number);
-    return good || add_error(c, begin, path, " must be ", m, false);
+    if (m->kind == DUDA_KIND_DOUBLE && mk_json_number_parse(text, &number))
+        rejection = duda_schema_field_put_double(m, at, number);
+    else if (m->kind == DUDA_KIND_INTEGER && is_integer && duda_integer_parse(text, &integer))
+        rejection = duda_schema_field_put_integer(m, at, integer);
+    return add_rejection(c, begin, path, m, false, rejection);
 }
 
 static bool read_text(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
@@ -81,21 +127,37 @@ static bool read_text(struct duda_json_cursor *c, const struct duda_schema_field
 {
     size_t begin = c->r.at;
     mk_str text;
-    if (!mk_json_reader_string_copy(&c->r, &text))
-        return false;
-    bool good = m->kind == DUDA_KIND_STRING ? duda_schema_field_put_string(m, at, text)
-                                            : duda_schema_field_put_enum(m, at, text);
-    return good || add_error(c, begin, path, " must be ", m, false);
+    return mk_json_reader_string_copy(&c->r, &text) &&
+           add_rejection(c, begin, path, m, false, duda_schema_field_put_string(m, at, text, c->r.memory));
 }
 
 static bool read_bool(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
                       const struct duda_field_path *path)
 {
+    size_t begin = c->r.at;
     bool truth = mk_json_reader_literal(&c->r, MK_STR("true"));
     if (!truth && !mk_json_reader_literal(&c->r, MK_STR("false")))
         return skip_wrong_type(c, m, path, false);
-    memcpy(at, &truth, sizeof truth);
-    return true;
+    return add_rejection(c, begin, path, m, false, duda_schema_field_put_bool(m, at, truth));
+}
+
+/* Runs the custom check of an object or a raw value, unless errors were found: it may rely on the rules. */
+static bool run_field_check(struct duda_json_cursor *c, const struct duda_schema_field *m, const void *at,
+                            const struct duda_field_path *path, size_t begin)
+{
+    return c->is_invalid || !m->check ||
+           add_rejection(c, begin, path, m, false, duda_schema_field_run_check(m, at));
+}
+
+static bool read_raw(struct duda_json_cursor *c, const struct duda_schema_field *m, void *at,
+                     const struct duda_field_path *path)
+{
+    size_t begin = c->r.at;
+    mk_str raw;
+    if (!mk_json_reader_skip(&c->r, &raw))
+        return false;
+    memcpy(at, &raw, sizeof raw);
+    return run_field_check(c, m, at, path, begin);
 }
 
 /* Reads one value that is not a list. */
@@ -103,7 +165,7 @@ static bool read_single_value(struct duda_json_cursor *c, const struct duda_sche
                               const struct duda_field_path *path)
 {
     char next = mk_json_reader_peek(&c->r);
-    mk_str raw;
+    size_t begin = c->r.at;
     switch (m->kind) {
     case DUDA_KIND_BOOL:
         return read_bool(c, m, at, path);
@@ -113,16 +175,16 @@ static bool read_single_value(struct duda_json_cursor *c, const struct duda_sche
                                                      : skip_wrong_type(c, m, path, false);
     case DUDA_KIND_STRING:
     case DUDA_KIND_ENUM:
+    case DUDA_KIND_BYTES:
+    case DUDA_KIND_TIMESTAMP:
         return next == '"' ? read_text(c, m, at, path) : skip_wrong_type(c, m, path, false);
     case DUDA_KIND_OBJECT:
-        return next == '{' ? read_object(c, m->schema, at, path) : skip_wrong_type(c, m, path, false);
+        return next == '{' ? read_object(c, m->schema, at, path) && run_field_check(c, m, at, path, begin)
+                           : skip_wrong_type(c, m, path, false);
     case DUDA_KIND_JSON_RAW:
         break;
     }
-    if (!mk_json_reader_skip(&c->r, &raw))
-        return false;
-    memcpy(at, &raw, sizeof raw);
-    return true;
+    return read_raw(c, m, at, path);
 }
 
 /* ---- Lists ---- */
@@ -166,17 +228,94 @@ static bool read_elements(struct duda_json_cursor *c, const struct duda_schema_f
     if (c->r.error)
         return false;
     mk_json_reader_leave(&c->r);
-    return duda_schema_field_allows_count(m, list->n) || add_error(c, begin - 1, path, " must be ", m, true);
+    return add_rejection(c, begin - 1, path, m, true,
+                         duda_schema_field_check_list(m, list->at, list->n, c->r.memory));
+}
+
+/* ---- Maps ---- */
+
+/* Reads one entry: `"name": value`. */
+static bool read_entry(struct duda_json_cursor *c, const struct duda_schema_field *m,
+                       struct growing_list *map, const struct duda_field_path *path)
+{
+    const struct duda_schema_field *key = duda_schema_field_at(m->schema, 0);
+    mk_str name;
+    (void)mk_json_reader_peek(&c->r);
+    size_t begin = c->r.at;
+    if (!mk_json_reader_count(&c->r) || !mk_json_reader_name(&c->r, &name) ||
+        !mk_json_reader_expect(&c->r, ':', "`:`"))
+        return false;
+    char *entry = (char *)append_element(c, map, m->size);
+    char *text = entry ? (char *)mk_allocator_zalloc(c->r.memory, name.len + 1, 1) : NULL;
+    if (!text) {
+        c->r.error = -ENOMEM;
+        return false;
+    }
+    memcpy(text, name.p, name.len);
+    struct duda_field_path here = {.up = path, .name = text};
+    return add_rejection(c, begin, &here, key, false,
+                         duda_schema_field_put_string(key, entry + key->offset, mk_str_of(text, name.len),
+                                                      c->r.memory)) &&
+           read_field_value(c, duda_schema_field_at(m->schema, 1), entry, &here) &&
+           run_struct_check(c, m->schema, entry, &here, begin);
+}
+
+/* Checks that no name occurs twice, with the check for lists of strings. */
+static bool check_names_differ(struct duda_json_cursor *c, const struct duda_schema_field *m,
+                               const struct growing_list *map, const struct duda_field_path *path,
+                               size_t begin)
+{
+    const struct duda_schema_field names = {
+        .kind = DUDA_KIND_STRING, .size = m->size, .is_list = true, .is_unique = true};
+    size_t offset = duda_schema_field_at(m->schema, 0)->offset;
+    struct duda_rejection r = duda_schema_field_check_list(&names, map->at + offset, map->n, c->r.memory);
+    if (!r.code || r.is_out_of_memory)
+        return add_rejection(c, begin, path, m, true, r);
+    return add_error(c, begin, path, "duplicate", " contains a name more than once");
+}
+
+static bool is_map_schema(const struct duda_schema *schema)
+{
+    return schema && schema->field_size && schema->n == 2 &&
+           duda_schema_field_at(schema, 0)->kind == DUDA_KIND_STRING;
+}
+
+static bool read_map(struct duda_json_cursor *c, const struct duda_schema_field *m, struct growing_list *map,
+                     const struct duda_field_path *path)
+{
+    size_t begin = c->r.at;
+    if (!is_map_schema(m->schema))
+        return skip_with_error(c, path, " has a schema that is not that of a map: see DUDA_MAP()");
+    if (!mk_json_reader_accept(&c->r, '{'))
+        return skip_wrong_type(c, m, path, true);
+    if (!mk_json_reader_enter(&c->r))
+        return false;
+    if (!mk_json_reader_accept(&c->r, '}'))
+        do {
+            if (!read_entry(c, m, map, path))
+                return false;
+        } while (mk_json_reader_next_element(&c->r, '}'));
+    if (c->r.error)
+        return false;
+    mk_json_reader_leave(&c->r);
+    return check_names_differ(c, m, map, path, begin) &&
+           add_rejection(c, begin, path, m, true,
+                         duda_schema_field_check_list(m, map->at, map->n, c->r.memory));
 }
 
 static bool read_list(struct duda_json_cursor *c, const struct duda_schema_field *m, void *base,
                       const struct duda_field_path *path)
 {
     struct growing_list list = {NULL, 0, 0};
-    if (!mk_json_reader_accept(&c->r, '['))
+    if (m->is_map) {
+        (void)mk_json_reader_peek(&c->r);
+        if (!read_map(c, m, &list, path))
+            return false;
+    } else if (!mk_json_reader_accept(&c->r, '[')) {
         return skip_wrong_type(c, m, path, true);
-    if (!read_elements(c, m, &list, path))
+    } else if (!read_elements(c, m, &list, path)) {
         return false;
+    }
     memcpy((char *)base + m->offset, &list.at, sizeof list.at);
     memcpy((char *)base + m->count_offset, &list.n, sizeof list.n);
     return true;
@@ -205,7 +344,7 @@ static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_sc
         mk_log_escape_to(&clean, mk_str_first(name, NAME_SHOWN_MAX), sizeof shown - 1);
         shown[clean.len] = '\0';
         struct duda_field_path here = {.up = path, .name = shown};
-        if (!add_error(c, at, &here, " is unknown", NULL, false))
+        if (!add_error(c, at, &here, "unknown", " is unknown"))
             return false;
     }
     return mk_json_reader_skip(&c->r, &ignored);
@@ -238,7 +377,7 @@ static bool read_object_member(struct duda_json_cursor *c, const struct duda_sch
         return read_unknown_member(c, schema, name, at, path);
     const struct duda_schema_field *m = duda_schema_field_at(schema, i);
     struct duda_field_path here = {.up = path, .name = duda_schema_field_name(m)};
-    if (mark_seen(seen_fields, i) && !add_error(c, at, &here, " occurs more than once", NULL, false))
+    if (mark_seen(seen_fields, i) && !add_error(c, at, &here, "duplicate", " occurs more than once"))
         return false;
     return read_field_value(c, m, base, &here);
 }
@@ -254,7 +393,7 @@ static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_s
             continue;
         if (m->optional)
             duda_schema_field_set_present(m, base, false);
-        else if (!add_error(c, begin, &here, " is missing: it must be ", m, m->is_list))
+        else if (!add_rule_error(c, begin, &here, m, m->is_list, "required"))
             return false;
     }
     return true;
@@ -265,7 +404,10 @@ static bool run_struct_check(struct duda_json_cursor *c, const struct duda_schem
 {
     const char *wrong_rule =
         schema->validate && !c->r.error && !c->is_invalid ? schema->validate(base) : NULL;
-    return !wrong_rule || duda_json_cursor_add_error(c, begin, path, mk_str_from_c(wrong_rule));
+    return !wrong_rule ||
+           duda_json_cursor_add_error(
+               c, begin,
+               &(struct duda_violation){.path = path, .code = "check", .message = mk_str_from_c(wrong_rule)});
 }
 
 static bool read_object(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
@@ -274,10 +416,9 @@ static bool read_object(struct duda_json_cursor *c, const struct duda_schema *sc
     struct seen_fields seen_fields = {{0}};
     size_t begin = c->r.at;
     if (schema->n && !schema->field_size)
-        return add_error(c, begin, path, " has a schema without `.field_size`: use DUDA_SCHEMA()", NULL,
-                         false);
+        return skip_with_error(c, path, " has a schema without `.field_size`: use DUDA_SCHEMA()");
     if (!mk_json_reader_accept(&c->r, '{'))
-        return add_error(c, begin, path, " must be an object", NULL, false);
+        return add_error(c, begin, path, "type", " must be an object");
     if (!mk_json_reader_enter(&c->r))
         return false;
     if (!mk_json_reader_accept(&c->r, '}'))

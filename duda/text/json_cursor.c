@@ -12,34 +12,31 @@ bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct
     return mk_json_reader_init(&c->r, text, memory, limits, &c->info);
 }
 
-bool duda_json_cursor_add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
-                                mk_str text)
+bool duda_json_cursor_add_error(struct duda_json_cursor *c, size_t at, const struct duda_violation *violation)
 {
     struct duda_validation_errors *errors = c->errors;
     c->is_invalid = true;
     if (errors->n == DUDA_VALIDATION_ERRORS_MAX)
         return false;
-    bool added = duda_validation_errors_add(errors, c->r.memory, path, text);
+    bool added = duda_validation_errors_add(errors, c->r.memory, violation);
     struct duda_validation_error *error = &errors->items[errors->n - 1];
     mk_json_position(c->r.text, at, &error->line, &error->column);
     return added;
 }
 
-void duda_json_cursor_insert_error(struct duda_validation_errors *errors, const struct mk_allocator *memory,
-                                   const struct mk_json_error *info)
+void duda_json_cursor_set_error(struct duda_validation_errors *errors, const struct mk_allocator *memory,
+                                const struct mk_json_error *info)
 {
-    errors->n -= errors->n == DUDA_VALIDATION_ERRORS_MAX;
-    (void)duda_validation_errors_add(errors, memory, NULL, mk_str_from_c(info->message));
-    struct duda_validation_error first = errors->items[errors->n - 1];
-    first.line = info->line;
-    first.column = info->column;
-    memmove(errors->items + 1, errors->items, (errors->n - 1) * sizeof first);
-    errors->items[0] = first;
+    errors->n = 0;
+    (void)duda_validation_errors_add(
+        errors, memory, &(struct duda_violation){.code = "syntax", .message = mk_str_from_c(info->message)});
+    errors->items[0].line = info->line;
+    errors->items[0].column = info->column;
 }
 
 int duda_json_cursor_finish(struct duda_json_cursor *c)
 {
     if (c->r.error && c->r.error != -ENOMEM)
-        duda_json_cursor_insert_error(c->errors, c->r.memory, &c->info);
+        duda_json_cursor_set_error(c->errors, c->r.memory, &c->info);
     return c->r.error ? c->r.error : c->is_invalid ? -EINVAL : 0;
 }

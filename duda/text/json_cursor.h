@@ -18,15 +18,15 @@ struct duda_json_cursor {
 bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct mk_allocator *memory,
                            const struct mk_json_limits *limits, struct duda_validation_errors *errors);
 /* Records a validation error. Returns true if parsing can continue: false once there are too many errors. */
-bool duda_json_cursor_add_error(struct duda_json_cursor *c, size_t at, const struct duda_field_path *path,
-                                mk_str text);
-/* Returns 0, the error that stopped the parser, or -EINVAL if there are validation errors. Inserts the
- * parser's error, except -ENOMEM, before the validation errors, which may be mere consequences of it (for
- * example, in truncated text). */
+bool duda_json_cursor_add_error(struct duda_json_cursor *c, size_t at,
+                                const struct duda_violation *violation);
+/* Returns 0, the error that stopped the parser, or -EINVAL if there are validation errors. An error of the
+ * parser, except -ENOMEM, replaces the validation errors, which may be mere consequences of it (for example,
+ * in truncated text). */
 int duda_json_cursor_finish(struct duda_json_cursor *c);
 
-/* Adds the error of a reader as the first one. */
-void duda_json_cursor_insert_error(struct duda_validation_errors *errors, const struct mk_allocator *memory,
-                                   const struct mk_json_error *info);
+/* Replaces all errors by the error of a reader. */
+void duda_json_cursor_set_error(struct duda_validation_errors *errors, const struct mk_allocator *memory,
+                                const struct mk_json_error *info);
 
 #endif

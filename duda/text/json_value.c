@@ -70,6 +70,6 @@ int duda_json_read_value(mk_str text, const struct mk_allocator *memory, const s
     if (!e && !convert_value(memory, &v, out))
         e = -ENOMEM;
     if (e && e != -ENOMEM)
-        duda_json_cursor_insert_error(errors, memory, &error);
+        duda_json_cursor_set_error(errors, memory, &error);
     return e;
 }

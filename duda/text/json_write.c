@@ -456,6 +456,28 @@ static void write_map(struct json_output *o, const struct duda_value *v, size_t 
     mk_json_end_object(&o->w);
 }
 
+/* Writes a map, whose elements are structs with a name and a value. */
+static void write_struct_map(struct json_output *o, const struct duda_value *v, size_t depth)
+{
+    const struct duda_schema *schema = v->of.in.schema;
+    mk_json_begin_object(&o->w);
+    for (size_t i = 0; i < v->n && schema->n == 2 && !o->w.out->failed; i++) {
+        const char *at = (const char *)v->of.in.object + i * v->of.in.field->size;
+        struct duda_value name = duda_schema_field_value(duda_schema_field_at(schema, 0), at);
+        struct duda_value value = duda_schema_field_value(duda_schema_field_at(schema, 1), at);
+        if (name.kind != DUDA_VALUE_TEXT)
+            continue;
+        mk_json_key_str(&o->w, name.of.text);
+        write_value(o, &value, depth);
+    }
+    mk_json_end_object(&o->w);
+}
+
+static bool is_struct_map(const struct duda_value *v)
+{
+    return v->kind == DUDA_VALUE_STRUCTS && v->of.in.field && v->of.in.field->is_map;
+}
+
 static void write_nested_value(struct json_output *o, const struct duda_value *v, size_t depth)
 {
     if (depth == 0)
@@ -464,6 +486,8 @@ static void write_nested_value(struct json_output *o, const struct duda_value *v
         write_struct(o, v->of.in.schema, v->of.in.object, depth - 1);
     else if (v->kind == DUDA_VALUE_MAP)
         write_map(o, v, depth - 1);
+    else if (is_struct_map(v))
+        write_struct_map(o, v, depth - 1);
     else
         write_list(o, v, depth - 1);
 }
@@ -491,6 +515,12 @@ static void write_value(struct json_output *o, const struct duda_value *v, size_
         break;
     case DUDA_VALUE_RAW:
         mk_json_raw(&o->w, v->of.text);
+        break;
+    case DUDA_VALUE_BYTES:
+    case DUDA_VALUE_TIMESTAMP:
+        mk_json_begin_string(&o->w);
+        duda_value_write(o->w.out, v);
+        mk_json_end_string(&o->w);
         break;
     case DUDA_VALUE_STRUCT:
     case DUDA_VALUE_STRUCTS:

@@ -2,23 +2,42 @@
 #include "text/schema_field.h"
 
 #include <math.h>
+#include <monkey/text.h>
 #include <monkey/utf8.h>
+#include <stdlib.h>
+
+#include "text/pattern.h"
 
 /* ---- Rules ---- */
 
-static bool has_minimum(const struct duda_schema_field *m)
+static const struct duda_rejection valid = {NULL, NULL, false};
+static const struct duda_rejection out_of_memory = {"memory", NULL, true};
+
+static struct duda_rejection reject(const char *code)
 {
-    return m->minimum != 0 || m->maximum != 0;
+    return (struct duda_rejection){.code = code};
 }
 
-static bool has_maximum(const struct duda_schema_field *m)
+static struct duda_rejection check_bounds(const struct duda_schema_field *m, double n)
 {
-    return has_minimum(m) && m->maximum >= m->minimum;
+    if (m->at_least.is_set && n < m->at_least.value)
+        return reject("minimum");
+    if (m->at_most.is_set && n > m->at_most.value)
+        return reject("maximum");
+    return valid;
 }
 
-static bool is_in_range(const struct duda_schema_field *m, double n)
+static struct duda_rejection check_length(const struct duda_schema_field *m, size_t n)
 {
-    return !(has_minimum(m) && n < m->minimum) && !(has_maximum(m) && n > m->maximum);
+    if (n < m->min_length)
+        return reject("minLength");
+    return m->max_length && n > m->max_length ? reject("maxLength") : valid;
+}
+
+struct duda_rejection duda_schema_field_run_check(const struct duda_schema_field *m, const void *at)
+{
+    const char *message = m->check ? m->check(at) : NULL;
+    return (struct duda_rejection){.code = message ? "check" : NULL, .message = message};
 }
 
 static uint64_t max_integer(const struct duda_schema_field *m)
@@ -59,49 +78,180 @@ static uint64_t load_integer_bits(const void *at, size_t size)
     }
 }
 
-bool duda_schema_field_put_integer(const struct duda_schema_field *m, void *at, struct duda_integer n)
+struct duda_rejection duda_schema_field_put_bool(const struct duda_schema_field *m, void *at, bool truth)
+{
+    memcpy(at, &truth, sizeof truth);
+    return duda_schema_field_run_check(m, at);
+}
+
+struct duda_rejection duda_schema_field_put_integer(const struct duda_schema_field *m, void *at,
+                                                    struct duda_integer n)
 {
     bool is_negative = n.is_negative && n.amount > 0;
+    struct duda_rejection bad = check_bounds(m, is_negative ? -(double)n.amount : (double)n.amount);
+    if (bad.code)
+        return bad;
     if (is_negative && !m->is_signed)
-        return false;
+        return reject("minimum");
     if (n.amount > max_integer(m) + (is_negative ? 1 : 0))
-        return false;
-    if (!is_in_range(m, is_negative ? -(double)n.amount : (double)n.amount))
-        return false;
+        return reject(is_negative ? "minimum" : "maximum");
     store_integer_bits(at, m->size, is_negative ? ~n.amount + 1 : n.amount);
-    return true;
+    return duda_schema_field_run_check(m, at);
 }
 
-bool duda_schema_field_put_double(const struct duda_schema_field *m, void *at, double n)
+struct duda_rejection duda_schema_field_put_double(const struct duda_schema_field *m, void *at, double n)
 {
-    if (!isfinite(n) || !is_in_range(m, n))
-        return false;
+    struct duda_rejection bad = isfinite(n) ? check_bounds(m, n) : reject("type");
+    if (bad.code)
+        return bad;
     memcpy(at, &n, sizeof n);
-    return true;
+    return duda_schema_field_run_check(m, at);
 }
 
-bool duda_schema_field_put_string(const struct duda_schema_field *m, void *at, mk_str text)
+static struct duda_rejection put_text(const struct duda_schema_field *m, void *at, mk_str text)
 {
-    size_t n = m->min_length || m->max_length ? mk_utf8_count(text) : 0;
-    if (!m->is_list && (n < m->min_length || (m->max_length && n > m->max_length)))
-        return false;
+    bool is_limited = !m->is_list && (m->min_length || m->max_length);
+    struct duda_rejection bad = is_limited ? check_length(m, mk_utf8_count(text)) : valid;
+    if (bad.code)
+        return bad;
+    if (!duda_format_matches(m->format, text))
+        return reject("format");
+    if (m->pattern && !duda_pattern_matches(m->pattern, text))
+        return reject("pattern");
     memcpy(at, &text, sizeof text);
-    return true;
+    return duda_schema_field_run_check(m, at);
 }
 
-bool duda_schema_field_put_enum(const struct duda_schema_field *m, void *at, mk_str word)
+static struct duda_rejection put_enum(const struct duda_schema_field *m, void *at, mk_str word)
 {
     for (size_t i = 0; m->values[i]; i++)
         if (mk_str_eq(word, mk_str_from_c(m->values[i]))) {
             store_integer_bits(at, m->size, i);
-            return true;
+            return duda_schema_field_run_check(m, at);
         }
-    return false;
+    return reject("enum");
 }
 
-bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n)
+static struct duda_rejection put_timestamp(const struct duda_schema_field *m, void *at, mk_str text)
 {
-    return n >= m->min_length && !(m->max_length && n > m->max_length);
+    int64_t time;
+    if (!duda_timestamp_parse(text, &time))
+        return reject("format");
+    memcpy(at, &time, sizeof time);
+    return duda_schema_field_run_check(m, at);
+}
+
+static struct duda_rejection put_base64(const struct duda_schema_field *m, void *at, mk_str text,
+                                        const struct mk_allocator *memory)
+{
+    size_t size = text.len / 4 * 3 + 3;
+    char *p = (char *)memory->alloc(memory->ctx, size);
+    struct mk_buf bytes = mk_buf_fixed(p, size);
+    if (!p)
+        return out_of_memory;
+    if (!mk_base64_decode(&bytes, text))
+        return reject("format");
+    mk_str decoded = mk_str_of(p, bytes.len);
+    struct duda_rejection bad = m->is_list ? valid : check_length(m, decoded.len);
+    if (bad.code)
+        return bad;
+    memcpy(at, &decoded, sizeof decoded);
+    return duda_schema_field_run_check(m, at);
+}
+
+struct duda_rejection duda_schema_field_put_string(const struct duda_schema_field *m, void *at, mk_str text,
+                                                   const struct mk_allocator *memory)
+{
+    switch (m->kind) {
+    case DUDA_KIND_STRING:
+        return put_text(m, at, text);
+    case DUDA_KIND_ENUM:
+        return put_enum(m, at, text);
+    case DUDA_KIND_BYTES:
+        return put_base64(m, at, text, memory);
+    case DUDA_KIND_TIMESTAMP:
+        return put_timestamp(m, at, text);
+    case DUDA_KIND_BOOL:
+    case DUDA_KIND_INTEGER:
+    case DUDA_KIND_DOUBLE:
+    case DUDA_KIND_OBJECT:
+    case DUDA_KIND_JSON_RAW:
+        break;
+    }
+    return reject("type");
+}
+
+/* ---- Lists ---- */
+
+static bool is_text_kind(const struct duda_schema_field *m)
+{
+    return m->kind == DUDA_KIND_STRING || m->kind == DUDA_KIND_BYTES;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    mk_str x, y;
+    memcpy(&x, *(const void *const *)a, sizeof x);
+    memcpy(&y, *(const void *const *)b, sizeof y);
+    return mk_str_cmp(x, y);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x, y;
+    memcpy(&x, *(const void *const *)a, sizeof x);
+    memcpy(&y, *(const void *const *)b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+static int compare_integers(const void *a, const void *b, void *size)
+{
+    uint64_t x = load_integer_bits(*(const void *const *)a, *(const size_t *)size);
+    uint64_t y = load_integer_bits(*(const void *const *)b, *(const size_t *)size);
+    return (x > y) - (x < y);
+}
+
+static int compare_elements(const void *a, const void *b, void *ctx)
+{
+    const struct duda_schema_field *m = (const struct duda_schema_field *)ctx;
+    size_t size = m->size;
+    if (is_text_kind(m))
+        return compare_texts(a, b);
+    return m->kind == DUDA_KIND_DOUBLE ? compare_doubles(a, b) : compare_integers(a, b, &size);
+}
+
+/* Sorts pointers to the elements, so that a long list from a client takes little time. */
+static struct duda_rejection check_elements_differ(const struct duda_schema_field *m, const char *list,
+                                                   size_t n, const struct mk_allocator *memory)
+{
+    const void **sorted = (const void **)mk_allocator_zalloc(memory, n, sizeof *sorted);
+    struct duda_schema_field copy = *m; /* qsort_r() takes no pointer to const */
+    if (!sorted)
+        return out_of_memory;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = list + i * m->size;
+    qsort_r(sorted, n, sizeof *sorted, compare_elements, &copy);
+    for (size_t i = 1; i < n; i++)
+        if (compare_elements(&sorted[i - 1], &sorted[i], &copy) == 0)
+            return reject("uniqueItems");
+    return valid;
+}
+
+static bool can_compare_elements(const struct duda_schema_field *m)
+{
+    return m->kind != DUDA_KIND_OBJECT && m->kind != DUDA_KIND_JSON_RAW;
+}
+
+struct duda_rejection duda_schema_field_check_list(const struct duda_schema_field *m, const void *list,
+                                                   size_t n, const struct mk_allocator *memory)
+{
+    if (n < m->min_length)
+        return reject("minItems");
+    if (m->max_length && n > m->max_length)
+        return reject("maxItems");
+    if (m->is_unique && n > 1 && can_compare_elements(m))
+        return check_elements_differ(m, (const char *)list, n, memory);
+    return valid;
 }
 
 /* ---- Descriptions of rules ---- */
@@ -120,24 +270,25 @@ static void describe_length(struct mk_buf *out, size_t min, size_t max, const ch
         mk_buf_addf(out, " of at least %zu %s", min, unit);
 }
 
+/* The numbers that an integer field accepts: its limits, or the range of its type. 64-bit integers have no
+ * limits of their own worth naming, except 0. */
 static void describe_bounds(struct mk_buf *out, const struct duda_schema_field *m)
 {
-    double low = m->minimum, high = m->maximum;
-    bool bounded = has_maximum(m);
-    if (m->kind == DUDA_KIND_INTEGER && !has_minimum(m)) { /* the range of the type */
-        low = m->is_signed ? -(double)max_integer(m) - 1 : 0;
-        high = (double)max_integer(m);
-        bounded = m->size < 8;
-        if (!bounded && m->is_signed)
-            return;
-    } else if (!has_minimum(m)) {
-        return;
+    struct duda_bound low = m->at_least, high = m->at_most;
+    if (m->kind == DUDA_KIND_INTEGER) {
+        double most = (double)max_integer(m), least = m->is_signed ? -most - 1 : 0;
+        if ((!low.is_set || low.value < least) && (m->size < 8 || !m->is_signed))
+            low = (struct duda_bound){true, least};
+        if ((!high.is_set || high.value > most) && m->size < 8)
+            high = (struct duda_bound){true, most};
     }
-    mk_buf_add(out, bounded ? MK_STR(" from ") : MK_STR(" of at least "));
-    duda_number_write(out, low);
-    if (bounded) {
-        mk_buf_add(out, MK_STR(" to "));
-        duda_number_write(out, high);
+    if (low.is_set) {
+        mk_buf_add(out, high.is_set ? MK_STR(" from ") : MK_STR(" of at least "));
+        duda_number_write(out, low.value);
+    }
+    if (high.is_set) {
+        mk_buf_add(out, low.is_set ? MK_STR(" to ") : MK_STR(" of at most "));
+        duda_number_write(out, high.value);
     }
 }
 
@@ -148,11 +299,40 @@ static void describe_enum(struct mk_buf *out, const struct duda_schema_field *m)
         mk_buf_addf(out, "%s \"%s\"", i ? "," : "", m->values[i]);
 }
 
+static void describe_string(struct mk_buf *out, const struct duda_schema_field *m)
+{
+    static const char *const formats[] = {
+        [DUDA_FORMAT_NONE] = "a string",
+        [DUDA_FORMAT_EMAIL] = "an email address",
+        [DUDA_FORMAT_UUID] = "a UUID",
+        [DUDA_FORMAT_DATE_TIME] = "a date and time such as 2026-03-01T12:30:00Z",
+        [DUDA_FORMAT_DATE] = "a date such as 2026-03-01",
+        [DUDA_FORMAT_URL] = "a URL that begins with http:// or https://",
+        [DUDA_FORMAT_DECIMAL] = "a decimal number such as 12.50",
+    };
+    bool is_known = (size_t)m->format < MK_LEN(formats);
+    mk_buf_add(out, mk_str_from_c(is_known ? formats[m->format] : "a string of an unknown format"));
+    if (!m->is_list)
+        describe_length(out, m->min_length, m->max_length, "character", "characters");
+    if (m->pattern)
+        mk_buf_addf(out, " that matches %s", m->pattern);
+}
+
+static void describe_list(struct mk_buf *out, const struct duda_schema_field *m)
+{
+    mk_buf_add(out, m->is_map ? MK_STR("an object") : MK_STR("a list"));
+    if (m->is_map)
+        describe_length(out, m->min_length, m->max_length, "member", "members");
+    else
+        describe_length(out, m->min_length, m->max_length, "element", "elements");
+    if (m->is_unique)
+        mk_buf_add(out, MK_STR(" without duplicates"));
+}
+
 void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_field *m, bool list)
 {
     if (list) {
-        mk_buf_add(out, MK_STR("a list"));
-        describe_length(out, m->min_length, m->max_length, "element", "elements");
+        describe_list(out, m);
         return;
     }
     switch (m->kind) {
@@ -168,9 +348,7 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
         describe_bounds(out, m);
         break;
     case DUDA_KIND_STRING:
-        mk_buf_add(out, MK_STR("a string"));
-        if (!m->is_list)
-            describe_length(out, m->min_length, m->max_length, "character", "characters");
+        describe_string(out, m);
         break;
     case DUDA_KIND_ENUM:
         describe_enum(out, m);
@@ -180,6 +358,14 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
         break;
     case DUDA_KIND_JSON_RAW:
         mk_buf_add(out, MK_STR("a value"));
+        break;
+    case DUDA_KIND_BYTES:
+        mk_buf_add(out, MK_STR("bytes as base64"));
+        if (!m->is_list)
+            describe_length(out, m->min_length, m->max_length, "byte", "bytes");
+        break;
+    case DUDA_KIND_TIMESTAMP:
+        mk_buf_add(out, MK_STR("a date and time such as 2026-03-01T12:30:00Z"));
         break;
     }
 }
@@ -247,6 +433,13 @@ static struct duda_value string_value(const struct duda_schema_field *m, const v
     return v;
 }
 
+static struct duda_value bytes_value(const void *at)
+{
+    mk_str bytes;
+    memcpy(&bytes, at, sizeof bytes);
+    return duda_value_bytes(bytes);
+}
+
 struct duda_value duda_schema_field_value_at(const struct duda_schema_field *m, const void *at)
 {
     bool truth;
@@ -264,6 +457,10 @@ struct duda_value duda_schema_field_value_at(const struct duda_schema_field *m, 
         return enum_value(m, at);
     case DUDA_KIND_OBJECT:
         return duda_value_struct(m->schema, at);
+    case DUDA_KIND_BYTES:
+        return bytes_value(at);
+    case DUDA_KIND_TIMESTAMP:
+        return duda_value_timestamp((int64_t)load_integer_bits(at, m->size));
     case DUDA_KIND_STRING:
     case DUDA_KIND_JSON_RAW:
         break;

@@ -11,12 +11,27 @@ struct duda_integer {
     bool is_negative;
 };
 
-/* Each function stores a value at `at`, the address of the element or field. It returns false if the rules of
- * the field forbid the value. */
-bool duda_schema_field_put_integer(const struct duda_schema_field *m, void *at, struct duda_integer n);
-bool duda_schema_field_put_double(const struct duda_schema_field *m, void *at, double n);
-bool duda_schema_field_put_string(const struct duda_schema_field *m, void *at, mk_str text);
-bool duda_schema_field_put_enum(const struct duda_schema_field *m, void *at, mk_str word);
+/* Why a value is not valid. */
+struct duda_rejection {
+    const char *code;      /* code of struct duda_validation_error; NULL: the value is valid */
+    const char *message;   /* message of a custom check; NULL: describe the rules of the field */
+    bool is_out_of_memory; /* the value could not be checked */
+};
+
+/* Each function stores a value at `at`, the address of the element or field, unless the rules of the field
+ * forbid the value. */
+struct duda_rejection duda_schema_field_put_bool(const struct duda_schema_field *m, void *at, bool truth);
+struct duda_rejection duda_schema_field_put_integer(const struct duda_schema_field *m, void *at,
+                                                    struct duda_integer n);
+struct duda_rejection duda_schema_field_put_double(const struct duda_schema_field *m, void *at, double n);
+/* For strings, enums and timestamps. `memory` is for bytes, which are decoded. */
+struct duda_rejection duda_schema_field_put_string(const struct duda_schema_field *m, void *at, mk_str text,
+                                                   const struct mk_allocator *memory);
+/* Runs the custom check of the field for the value at `at`, which is stored and otherwise valid. */
+struct duda_rejection duda_schema_field_run_check(const struct duda_schema_field *m, const void *at);
+/* Checks the number of elements of a list, and that they are different, if they must be. */
+struct duda_rejection duda_schema_field_check_list(const struct duda_schema_field *m, const void *list,
+                                                   size_t n, const struct mk_allocator *memory);
 
 /* Sets the presence flag of the field in the struct at `base`, if it has one. */
 void duda_schema_field_set_present(const struct duda_schema_field *m, void *base, bool has);
@@ -30,8 +45,6 @@ struct duda_value duda_schema_field_value_at(const struct duda_schema_field *m, 
 struct duda_integer duda_schema_field_integer(const struct duda_schema_field *m, const void *at);
 /* Returns the index of the field with that name, or MK_STR_NONE. */
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name);
-/* Returns whether the list may have this many elements. */
-bool duda_schema_field_allows_count(const struct duda_schema_field *m, size_t n);
 /* Describes what an element must be, "an integer from 0 to 150", or, with `list`, the list: "a list of at
  * most 5 elements". */
 void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_field *m, bool list);
@@ -46,8 +59,17 @@ struct duda_field_path {
     size_t index;
 };
 
-/* Adds a validation error; true while there is space for more. Copies the text. */
+/* The error to add. */
+struct duda_violation {
+    const struct duda_field_path *path;    /* NULL: the whole input */
+    const struct duda_schema_field *field; /* whose rules were violated; NULL: none */
+    bool is_list;                          /* the rules for the list, not for an element */
+    const char *code;
+    mk_str message; /* copied */
+};
+
+/* Adds a validation error; true while there is space for more. */
 bool duda_validation_errors_add(struct duda_validation_errors *errors, const struct mk_allocator *memory,
-                                const struct duda_field_path *path, mk_str text);
+                                const struct duda_violation *violation);
 
 #endif

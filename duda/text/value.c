@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <duda/value.h>
+#include <monkey/text.h>
 
 #include "text/schema_field.h"
 
@@ -11,6 +12,7 @@ bool duda_value_is_true(const struct duda_value *v)
     case DUDA_VALUE_BOOL:
         return v->of.boolean;
     case DUDA_VALUE_TEXT:
+    case DUDA_VALUE_BYTES:
         return v->of.text.len > 0;
     case DUDA_VALUE_LIST:
     case DUDA_VALUE_STRUCTS:
@@ -21,6 +23,7 @@ bool duda_value_is_true(const struct duda_value *v)
     case DUDA_VALUE_RAW:
     case DUDA_VALUE_STRUCT:
     case DUDA_VALUE_MAP:
+    case DUDA_VALUE_TIMESTAMP:
         break;
     }
     return true;
@@ -44,6 +47,12 @@ void duda_value_write(struct mk_buf *out, const struct duda_value *v)
     case DUDA_VALUE_TEXT:
     case DUDA_VALUE_RAW:
         mk_buf_add(out, v->of.text);
+        break;
+    case DUDA_VALUE_BYTES:
+        mk_base64_encode(out, v->of.text);
+        break;
+    case DUDA_VALUE_TIMESTAMP:
+        duda_timestamp_write(out, v->of.integer);
         break;
     case DUDA_VALUE_NULL:
     case DUDA_VALUE_LIST:

@@ -159,3 +159,18 @@ def test_negotiation_recipe_selects_type_and_language(server):
     answer = server.get("/weather", fields=[("Accept", "application/json"), ("Accept-Language", "de")])
     assert answer.text == '{"weather":"Regen"}'
     assert server.get("/weather", fields=[("Accept", "image/png")]).status == 406
+
+
+def test_rules_of_members_are_enforced(server):
+    """The recipe club.c: formats, patterns, checks, maps, codes and messages."""
+    good = {"email": "ana@example.org", "fee": "12.50", "since": "2026-03-01T12:30:00+01:00", "tags": ["new"], "seats": {"hall": 2}}
+    answer = post(server, "/club", json.dumps(good), ("Content-Type", "application/json"))
+    assert answer.status == 200 and json.loads(answer.text) == good | {"since": "2026-03-01T11:30:00Z"}
+    bad = {"email": "ana", "site": "javascript:x", "fee": "1e3", "since": "1969-12-31T23:59:59Z", "tags": ["a", "a"],
+           "seats": {"Hall": 1, "bar": 0}}
+    answer = post(server, "/club", json.dumps(bad), ("Content-Type", "application/json"))
+    assert answer.status == 422
+    assert [(e["pointer"], e["code"], e.get("expected", e.get("minimum"))) for e in json.loads(answer.text)["errors"]] == [
+        ("/email", "format", "email"), ("/site", "format", "uri"), ("/fee", "format", "decimal"), ("/since", "too_early", None),
+        ("/tags", "uniqueItems", None), ("/seats/Hall", "pattern", "^[a-z]+$"), ("/seats/bar", "minimum", 1)]
+    assert json.loads(answer.text)["errors"][0]["detail"] == "Please enter your email address"

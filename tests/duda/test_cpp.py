@@ -68,7 +68,7 @@ struct place {
 };
 static const duda_schema_field place_fields[] = {
     DUDA_STRING(place, city, .max_length = 20),
-    DUDA_INTEGER(place, zip, .maximum = 99999),
+    DUDA_INTEGER(place, zip, DUDA_MAXIMUM(99999)),
 };
 static const duda_schema place_schema = DUDA_SCHEMA(place, place_fields, .allow_unknown = true);
 

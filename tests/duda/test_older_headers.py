@@ -18,7 +18,7 @@ struct place {
 };
 static const struct duda_schema_field place_fields[] = {
     DUDA_STRING(struct place, city, .max_length = 20),
-    DUDA_INTEGER(struct place, zip, .maximum = 99999),
+    DUDA_INTEGER(struct place, zip, DUDA_MAXIMUM(99999)),
 };
 static const struct duda_schema place_schema = DUDA_SCHEMA(struct place, place_fields);
 

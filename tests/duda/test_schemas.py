@@ -26,7 +26,7 @@ struct person {
 };
 static const struct duda_schema_field members[] = {
     DUDA_STRING(struct person, name, .min_length = 1, .max_length = 20),
-    DUDA_INTEGER(struct person, age, .optional = true, .maximum = 150),
+    DUDA_INTEGER(struct person, age, .optional = true, DUDA_MAXIMUM(150)),
     DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true),
 };
 static const struct duda_schema shape = DUDA_SCHEMA(struct person, members);
@@ -223,8 +223,9 @@ def test_violations_are_sent_as_problem_details(server):
     assert (problem["title"], problem["status"]) == ("Unprocessable Content", 422)
     assert problem["detail"] == "line 3, column 14: `age` must be an integer from 0 to 150; and 1 more"
     assert problem["errors"] == [
-        {"detail": "`age` must be an integer from 0 to 150", "pointer": "/age", "line": 3, "column": 14},
-        {"detail": "`x` is unknown", "pointer": "/x", "line": 3, "column": 19}]
+        {"detail": "`age` must be an integer from 0 to 150", "pointer": "/age", "code": "maximum", "maximum": 150,
+         "line": 3, "column": 14},
+        {"detail": "`x` is unknown", "pointer": "/x", "code": "unknown", "line": 3, "column": 19}]
 
 
 @pytest.mark.parametrize("body, fields, status, detail", [
@@ -241,6 +242,14 @@ def test_invalid_json_is_rejected(server, body, fields, status, detail):
     answer = post(server, "/one", body, fields)
     assert (answer.status, answer["Content-Type"]) == (status, "application/problem+json")
     assert json.loads(answer.text)["detail"] == detail
+
+
+def test_syntax_error_is_reported_alone(server):
+    """Members that seem to be missing or wrong may be a consequence of the syntax error."""
+    problem = json.loads(post(server, "/one", '{"name": 7, "age": "x"').text)
+    assert problem["status"] == 400
+    assert problem["errors"] == [{"detail": "expected `,` or `}`, but the text ends", "pointer": "", "code": "syntax", "line": 1, "column": 23}]
+    assert problem["detail"] == "line 1, column 23: expected `,` or `}`, but the text ends"
 
 
 def test_invalid_json_without_schema_is_rejected(server):
@@ -315,6 +324,15 @@ def test_form_is_bound_to_a_struct(server):
     answer = post(server, "/check", "age=many", URLENCODED)
     assert answer.status == 422
     assert [each["pointer"] for each in json.loads(answer.text)["errors"]] == ["/name", "/age"]
+
+
+def test_mistake_in_a_schema_is_an_error_at_startup(monkey, tmp_path):
+    source = SOURCE.replace(".max_length = 20)", '.pattern = "a(b")').replace('DUDA_POST("/one", one, "Reads a person.")',
+                                                                              'DUDA_POST("/one", one, "Reads a person.", .request_body = &shape)')
+    server = monkey(plugins=[services.build(tmp_path, "texts", source, '-DTARGET="x"')], expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    server.err.wait_for(r"texts\.c:\d+: the member `name` of the schema of struct person: `\.pattern`, offset 3: missing closing parenthesis")
 
 
 def part(name, content, file_name=None, kind=None):

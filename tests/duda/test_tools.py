@@ -262,11 +262,11 @@ struct thing {
 };
 static const char *const colors[] = {"red", "blue", NULL};
 static const struct duda_schema_field of_part[] = {
-    DUDA_DOUBLE(struct part, weight, .minimum = 0.1, .maximum = -1), DUDA_LIST(struct part, tags, n_tags, DUDA_KIND_STRING, .max_length = 3)};
+    DUDA_DOUBLE(struct part, weight, DUDA_MINIMUM(0.1)), DUDA_LIST(struct part, tags, n_tags, DUDA_KIND_STRING, .max_length = 3)};
 static const struct duda_schema part = DUDA_SCHEMA(struct part, of_part, .allow_unknown = true);
 static const struct duda_schema_field of_thing[] = {
     DUDA_STRING(struct thing, name, .min_length = 1, .max_length = 9, .json_name = "the \"name\""), DUDA_INTEGER(struct thing, count),
-    DUDA_INTEGER(struct thing, big, .optional = true), DUDA_INTEGER(struct thing, size, .minimum = -1, .maximum = 5),
+    DUDA_INTEGER(struct thing, big, .optional = true), DUDA_INTEGER(struct thing, size, DUDA_MINIMUM(-1), DUDA_MAXIMUM(5)),
     DUDA_ENUM(struct thing, color, colors), DUDA_BOOL(struct thing, sold, .optional = true),
     DUDA_OBJECT(struct thing, part, &part), DUDA_JSON_RAW(struct thing, raw, .optional = true)};
 static const struct duda_schema thing = DUDA_SCHEMA(struct thing, of_thing);
@@ -274,7 +274,7 @@ struct page {
     unsigned from, color;
 };
 static const struct duda_schema_field of_page[] = {
-    DUDA_INTEGER(struct page, from, .optional = true, .maximum = 9), DUDA_ENUM(struct page, color, colors, .optional = true)};
+    DUDA_INTEGER(struct page, from, .optional = true, DUDA_MAXIMUM(9)), DUDA_ENUM(struct page, color, colors, .optional = true)};
 static const struct duda_schema page = DUDA_SCHEMA(struct page, of_page);
 static int ask(struct duda_ctx *d)
 {
@@ -329,6 +329,45 @@ def test_openapi_describes_schemas(call, monkey, tmp_path):
     assert list(form["requestBody"]["content"]) == ["application/x-www-form-urlencoded", "multipart/form-data"]
     assert api["tags"] == [{"name": "/in", "description": 'A "group".'}]
     assert [api["paths"][path]["get"].get("tags") for path in ("/ask", "/in/x", "/in/y")] == [None, ["/in"], ["/in"]]
+
+
+def test_openapi_describes_rules(call, tmp_path):
+    (tmp_path / "rules.c").write_text(r"""#include <duda.h>
+struct stock { mk_str color; unsigned n; };
+static const struct duda_schema_field of_stock[] = {
+    DUDA_STRING(struct stock, color, .pattern = "^[a-z]+$", .max_length = 9), DUDA_INTEGER(struct stock, n, DUDA_MAXIMUM(9))};
+static const struct duda_schema stock = DUDA_SCHEMA(struct stock, of_stock);
+struct thing { mk_str mail, id, at, day, link, price, sku, photo; int64_t made; int low, high; mk_str *tags; size_t n_tags;
+               struct stock *stock; size_t n_stock; };
+static const struct duda_schema_field of_thing[] = {
+    DUDA_STRING(struct thing, mail, .format = DUDA_FORMAT_EMAIL), DUDA_STRING(struct thing, id, .format = DUDA_FORMAT_UUID),
+    DUDA_STRING(struct thing, at, .format = DUDA_FORMAT_DATE_TIME), DUDA_STRING(struct thing, day, .format = DUDA_FORMAT_DATE),
+    DUDA_STRING(struct thing, link, .format = DUDA_FORMAT_URL), DUDA_STRING(struct thing, price, .format = DUDA_FORMAT_DECIMAL),
+    DUDA_STRING(struct thing, sku, .pattern = "^[A-Z]{3}$", .min_length = 3), DUDA_BYTES(struct thing, photo),
+    DUDA_TIMESTAMP(struct thing, made), DUDA_INTEGER(struct thing, low, DUDA_MINIMUM(0)), DUDA_INTEGER(struct thing, high, DUDA_MAXIMUM(-1)),
+    DUDA_LIST(struct thing, tags, n_tags, DUDA_KIND_STRING, .is_unique = true, .pattern = "^a"),
+    DUDA_MAP(struct thing, stock, n_stock, &stock, .max_length = 4)};
+static const struct duda_schema thing = DUDA_SCHEMA(struct thing, of_thing);
+static int take(struct duda_ctx *d)
+{
+    struct thing t = {0};
+    int e = duda_bind_json(d, &thing, &t, NULL);
+    return e ? e : 204;
+}
+DUDA_SERVICE(rules, DUDA_POST("/take", take, "Takes.", .request_body = &thing));
+""")
+    api = json.loads(call("openapi", "rules.c").out)
+    check_openapi(api)
+    text = {"type": "string"}
+    assert api["components"]["schemas"]["thing"]["properties"] == {
+        "mail": text | {"format": "email"}, "id": text | {"format": "uuid"}, "at": text | {"format": "date-time"},
+        "day": text | {"format": "date"}, "link": text | {"format": "uri"}, "price": text | {"format": "decimal"},
+        "sku": text | {"pattern": "^[A-Z]{3}$", "minLength": 3}, "photo": text | {"contentEncoding": "base64"},
+        "made": text | {"format": "date-time"}, "low": {"type": "integer", "format": "int32", "minimum": 0},
+        "high": {"type": "integer", "format": "int32", "maximum": -1},
+        "tags": {"type": "array", "items": text | {"pattern": "^a"}, "uniqueItems": True},
+        "stock": {"type": "object", "propertyNames": text | {"pattern": "^[a-z]+$", "maxLength": 9},
+                  "additionalProperties": {"type": "integer", "minimum": 0, "maximum": 9}, "maxProperties": 4}}
 
 
 def operation_ids(api):

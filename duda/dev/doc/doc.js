@@ -22,6 +22,7 @@ function limits(s) {
   if (s.maxLength) words.push('at most ' + s.maxLength + ' characters');
   if (s.minItems) words.push('at least ' + s.minItems);
   if (s.maxItems) words.push('at most ' + s.maxItems);
+  if (s.uniqueItems) words.push('without duplicates');
   if (s.pattern) words.push(s.pattern);
   if (s.description) words.push(s.description);
   return words.join(', ');
@@ -50,6 +51,11 @@ function members(table, schema, path) {
   }
 }
 
+const examples = {
+  email: 'ana@example.org', uuid: '00000000-0000-4000-8000-000000000000', date: '2026-03-01',
+  'date-time': '2026-03-01T12:30:00Z', uri: 'https://example.org/', decimal: '12.50',
+};
+
 function example(schema, depth = 0) {
   const s = resolve(schema);
   if (depth > 8) return null;
@@ -59,6 +65,7 @@ function example(schema, depth = 0) {
     return Object.fromEntries(Object.entries(s.properties || {}).map(([n, m]) => [n, example(m, depth + 1)]));
   if (s.type === 'boolean') return false;
   if (s.type === 'integer' || s.type === 'number') return Math.max(s.minimum || 0, 0);
+  if (examples[s.format]) return examples[s.format];
   return s.type === 'string' ? 'text'.slice(0, s.maxLength || 4) : null;
 }
 

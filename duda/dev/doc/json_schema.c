@@ -38,19 +38,15 @@ void dev_json_schema_write_param_type(struct mk_json_writer *w, mk_str type)
     mk_json_end_object(w);
 }
 
-static bool has_number_limits(const struct duda_schema_field *m)
-{
-    return m->minimum != 0 || m->maximum != 0;
-}
-
 static void write_number_range(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
-    if (has_number_limits(m))
-        mk_json_double(mk_json_key(w, "minimum"), m->minimum);
-    else if (m->kind == DUDA_KIND_INTEGER && !m->is_signed)
+    bool is_unsigned = m->kind == DUDA_KIND_INTEGER && !m->is_signed;
+    if (m->at_least.is_set && !(is_unsigned && m->at_least.value < 0))
+        mk_json_double(mk_json_key(w, "minimum"), m->at_least.value);
+    else if (is_unsigned)
         mk_json_uint(mk_json_key(w, "minimum"), 0);
-    if (has_number_limits(m) && m->maximum >= m->minimum)
-        mk_json_double(mk_json_key(w, "maximum"), m->maximum);
+    if (m->at_most.is_set)
+        mk_json_double(mk_json_key(w, "maximum"), m->at_most.value);
 }
 
 static void write_limit(struct mk_json_writer *w, const char *key, size_t limit)
@@ -92,10 +88,18 @@ static void write_integer_schema(struct mk_json_writer *w, const struct duda_sch
 
 static void write_string_schema(struct mk_json_writer *w, const struct duda_schema_field *m)
 {
+    bool is_timestamp = m->kind == DUDA_KIND_TIMESTAMP;
+    const char *format = duda_format_name(is_timestamp ? DUDA_FORMAT_DATE_TIME : m->format);
     begin_type_schema(w, "string");
     if (m->kind == DUDA_KIND_ENUM)
         write_enum_values(w, m->values);
-    else if (!m->is_list) {
+    if (m->kind == DUDA_KIND_BYTES)
+        mk_json_cstr(mk_json_key(w, "contentEncoding"), "base64");
+    if (format)
+        mk_json_cstr(mk_json_key(w, "format"), format);
+    if (m->pattern)
+        mk_json_cstr(mk_json_key(w, "pattern"), m->pattern);
+    if (m->kind == DUDA_KIND_STRING && !m->is_list) {
         write_limit(w, "minLength", m->min_length);
         write_limit(w, "maxLength", m->max_length);
     }
@@ -120,6 +124,8 @@ static void write_field_type(const struct schema_writer *w, const struct duda_sc
         break;
     case DUDA_KIND_STRING:
     case DUDA_KIND_ENUM:
+    case DUDA_KIND_BYTES:
+    case DUDA_KIND_TIMESTAMP:
         write_string_schema(json, m);
         break;
     case DUDA_KIND_OBJECT:
@@ -133,10 +139,32 @@ static void write_field_type(const struct schema_writer *w, const struct duda_sc
 }
 
 static void write_field_schema(const struct schema_writer *w, const struct duda_schema_field *m,
+                               unsigned depth);
+
+/* The two members of the schema of a map describe the names and the values. */
+static void write_map_schema(const struct schema_writer *w, const struct duda_schema_field *m, unsigned depth)
+{
+    begin_type_schema(w->json, "object");
+    if (depth <= DEPTH_MAX && m->schema && m->schema->n == 2) {
+        mk_json_key(w->json, "propertyNames");
+        write_string_schema(w->json, duda_schema_field_at(m->schema, 0));
+        mk_json_key(w->json, "additionalProperties");
+        write_field_schema(w, duda_schema_field_at(m->schema, 1), depth + 1);
+    }
+    write_limit(w->json, "minProperties", m->min_length);
+    write_limit(w->json, "maxProperties", m->max_length);
+    mk_json_end_object(w->json);
+}
+
+static void write_field_schema(const struct schema_writer *w, const struct duda_schema_field *m,
                                unsigned depth)
 {
     if (!m->is_list) {
         write_field_type(w, m, depth);
+        return;
+    }
+    if (m->is_map) {
+        write_map_schema(w, m, depth);
         return;
     }
     begin_type_schema(w->json, "array");
@@ -144,6 +172,8 @@ static void write_field_schema(const struct schema_writer *w, const struct duda_
     write_field_type(w, m, depth);
     write_limit(w->json, "minItems", m->min_length);
     write_limit(w->json, "maxItems", m->max_length);
+    if (m->is_unique)
+        mk_json_bool(mk_json_key(w->json, "uniqueItems"), true);
     mk_json_end_object(w->json);
 }
 

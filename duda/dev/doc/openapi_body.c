@@ -222,6 +222,10 @@ static void write_problem_errors(struct mk_json_writer *w)
     mk_json_begin_object(mk_json_key(w, "properties"));
     write_property(w, "detail", "string");
     write_property(w, "pointer", "string");
+    write_property(w, "code", "string");
+    write_property(w, "minimum", "number");
+    write_property(w, "maximum", "number");
+    write_property(w, "expected", "string");
     write_property(w, "line", "integer");
     write_property(w, "column", "integer");
     mk_json_end_object(w);

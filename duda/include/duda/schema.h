@@ -23,13 +23,33 @@ extern "C" {
 
 /** The type of a member. */
 enum duda_schema_kind {
-    DUDA_KIND_BOOL,    /**< bool */
-    DUDA_KIND_INTEGER, /**< an integer of any size */
-    DUDA_KIND_DOUBLE,  /**< double */
-    DUDA_KIND_STRING,  /**< mk_str, valid UTF-8 */
-    DUDA_KIND_ENUM,    /**< an enum or integer: the index of one of `values` */
-    DUDA_KIND_OBJECT,  /**< a struct with its own schema */
-    DUDA_KIND_JSON_RAW /**< mk_str: a JSON value as text */
+    DUDA_KIND_BOOL,     /**< bool */
+    DUDA_KIND_INTEGER,  /**< an integer of any size */
+    DUDA_KIND_DOUBLE,   /**< double */
+    DUDA_KIND_STRING,   /**< mk_str, valid UTF-8 */
+    DUDA_KIND_ENUM,     /**< an enum or integer: the index of one of `values` */
+    DUDA_KIND_OBJECT,   /**< a struct with its own schema */
+    DUDA_KIND_JSON_RAW, /**< mk_str: a JSON value as text */
+    DUDA_KIND_BYTES,    /**< mk_str: bytes; base64 in JSON and forms */
+    /** int64_t: microseconds since 1970-01-01T00:00:00Z, in the years 1 to 9999; RFC 3339 in JSON and forms */
+    DUDA_KIND_TIMESTAMP
+};
+
+/** A format that a string must have. */
+enum duda_schema_format {
+    DUDA_FORMAT_NONE,
+    DUDA_FORMAT_EMAIL,     /**< `ana@example.org`: ASCII, as in `<input type=email>`, without comments */
+    DUDA_FORMAT_UUID,      /**< 8-4-4-4-12 hexadecimal digits (RFC 9562) */
+    DUDA_FORMAT_DATE_TIME, /**< `2026-03-01T12:30:00+01:00` (RFC 3339) */
+    DUDA_FORMAT_DATE,      /**< `2026-03-01` (RFC 3339) */
+    DUDA_FORMAT_URL,       /**< an absolute URL with http or https, in ASCII and without a user name */
+    DUDA_FORMAT_DECIMAL    /**< `-12.50`: digits, optionally with a sign and a fraction */
+};
+
+/** A limit for numbers. */
+struct duda_bound {
+    bool is_set;
+    double value;
 };
 
 struct duda_schema;
@@ -41,6 +61,7 @@ struct duda_schema_field {
     enum duda_schema_kind kind;
     size_t offset, size; /**< size of the member or, for a list, of an element */
     bool is_list;        /**< the member points to elements, and a size_t holds their number */
+    bool is_map;         /**< a list whose elements are the members of a JSON object: see DUDA_MAP() */
     size_t count_offset; /**< offset of the element count, a size_t */
     bool is_signed;
     const char *const *values; /**< DUDA_KIND_ENUM: NULL-terminated */
@@ -48,12 +69,22 @@ struct duda_schema_field {
     /** The member may be absent or null; it then keeps the value that it had before the call, so set it to
      * its default first. In forms and queries, an absent bool becomes false. */
     bool optional;
-    /** Range of integers and doubles. Both 0: no limit; `maximum` below `minimum`: no upper limit. */
-    double minimum, maximum;
-    /** Limits: characters of a string, or elements of a list; `max_length` 0: no specific limit. */
+    /** Limits for integers and doubles. Set them with DUDA_MINIMUM() and DUDA_MAXIMUM(). */
+    struct duda_bound at_least, at_most;
+    /** Limits: characters of a string, bytes of DUDA_KIND_BYTES, or elements of a list; 0: no limit. */
     size_t min_length, max_length;
     /** 1 + the offset of a bool that records whether the member is present (DUDA_PRESENCE); 0: none. */
     size_t presence_offset;
+    /** A regular expression (see monkey/regex.h) that the string, or each string of a list, must match at any
+     * position: to match the whole string, write `^...$`. Requires a server with PCRE2. */
+    const char *pattern;
+    enum duda_schema_format format; /**< of a string, or of each string of a list */
+    bool is_unique; /**< a list must not contain an element twice; not for lists of structs or JSON values */
+    /** Checks a value that is valid otherwise: the member, or each element of a list, is at `value`. Returns
+     * NULL, or an error message such as "`start` must be a working day". */
+    const char *(*check)(const void *value);
+    const char *message; /**< replaces the message of all errors of this member; NULL: the standard message */
+    const char *code; /**< replaces the code of errors in the value; NULL: see struct duda_validation_error */
     const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */
     /* Later releases add members here: DUDA_SCHEMA() records the size of the elements. */
 };
@@ -71,7 +102,7 @@ struct duda_schema_field {
  *     };
  *     static const struct duda_schema_field person_members[] = {
  *         DUDA_STRING(struct person, name, .min_length = 1, .max_length = 80),
- *         DUDA_INTEGER(struct person, age, .maximum = 150),
+ *         DUDA_INTEGER(struct person, age, DUDA_MAXIMUM(150)),
  *         DUDA_BOOL(struct person, admin, .optional = true),
  *         DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true, .max_length = 10),
  *     };
@@ -117,6 +148,9 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 #define DUDA_DOUBLE(type, member, ...)   DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_DOUBLE, __VA_ARGS__)
 #define DUDA_STRING(type, member, ...)   DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_STRING, __VA_ARGS__)
 #define DUDA_JSON_RAW(type, member, ...) DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_JSON_RAW, __VA_ARGS__)
+#define DUDA_BYTES(type, member, ...)    DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_BYTES, __VA_ARGS__)
+#define DUDA_TIMESTAMP(type, member, ...)                                                                    \
+    DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_TIMESTAMP, .is_signed = true, __VA_ARGS__)
 /** An enum: `list` is a NULL-terminated array of names; the member holds the index. */
 #define DUDA_ENUM(type, member, list, ...)                                                                   \
     DUDA_SCHEMA_FIELD(type, member, DUDA_KIND_ENUM, .values = (list), __VA_ARGS__)
@@ -132,12 +166,41 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
     MK_API_INIT(duda_schema_field){.name = #member, .kind = (field_kind), .offset = offsetof(type, member),  \
      .size = sizeof(*((type *)0)->member), .is_list = true, .count_offset = offsetof(type, count),           \
      __VA_ARGS__}
+/** A map: a JSON object with any names, such as {"red": 3, "blue": 5}. The member points to structs, whose
+ * schema `inner` has two members: a string for the name, and the value. Their rules apply to each entry,
+ * `.max_length` of the map to the number of entries. Templates treat a map as a list.
+ *
+ *     struct stock {
+ *         mk_str color;
+ *         unsigned n;
+ *     };
+ *     static const struct duda_schema_field stock_members[] = {
+ *         DUDA_STRING(struct stock, color, .max_length = 20),
+ *         DUDA_INTEGER(struct stock, n, DUDA_MAXIMUM(1000)),
+ *     };
+ *     static const struct duda_schema stock_schema = DUDA_SCHEMA(struct stock, stock_members);
+ *     struct product {
+ *         struct stock *stock;
+ *         size_t n_stock;
+ *     };
+ *     static const struct duda_schema_field product_members[] = {
+ *         DUDA_MAP(struct product, stock, n_stock, &stock_schema, .max_length = 50),
+ *     };
+ */
+#define DUDA_MAP(type, member, count, inner, ...)                                                            \
+    MK_API_INIT(duda_schema_field){.name = #member, .kind = DUDA_KIND_OBJECT,                                \
+     .offset = offsetof(type, member), .size = sizeof(*((type *)0)->member), .is_list = true,                \
+     .is_map = true, .count_offset = offsetof(type, count), ##__VA_ARGS__, .schema = (inner)}
 /* clang-format on */
 /** A list of integers. */
 #define DUDA_INTEGERS(type, member, count, ...)                                                              \
     DUDA_LIST(type, member, count, DUDA_KIND_INTEGER,                                                        \
               .is_signed = (__typeof__(*((type *)0)->member))-1 < (__typeof__(*((type *)0)->member))1,       \
               __VA_ARGS__)
+/** The smallest and the largest valid number, as options of an integer, a double, or a list of them: either
+ * of them, both or none. */
+#define DUDA_MINIMUM(n) .at_least = {true, (n)}
+#define DUDA_MAXIMUM(n) .at_most = {true, (n)}
 /** The name of a member in JSON, forms and templates. */
 static inline const char *duda_schema_field_name(const struct duda_schema_field *field)
 {
@@ -154,12 +217,33 @@ static inline const struct duda_schema_field *duda_schema_field_at(const struct 
 /** For `.presence_offset`: the bool that records whether an optional member is present. */
 #define DUDA_PRESENCE(type, member) (offsetof(type, member) + 1)
 
-/** A validation error. */
+/**
+ * A validation error. The message is in English. To show an error in another language, or at its form field,
+ * use `code`, `pointer` and the limits:
+ *
+ * | code | error | limits |
+ * |---|---|---|
+ * | `syntax` | the input is not JSON, or exceeds a limit of the parser | |
+ * | `required` | the member is missing | |
+ * | `type` | another type, or an integer that does not fit | |
+ * | `minimum`, `maximum` | the number is too small or too large | `at_least`, `at_most` |
+ * | `minLength`, `maxLength` | the string is too short or too long | `at_least`, `at_most` |
+ * | `minItems`, `maxItems` | a list or map has too few or too many elements | `at_least`, `at_most` |
+ * | `enum` | not one of the values | |
+ * | `pattern`, `format` | the string has another form | `expected`: the pattern, or the name of the format |
+ * | `uniqueItems` | a list contains an element twice | |
+ * | `unknown` | the schema has no such member | |
+ * | `duplicate` | the member occurs more than once | |
+ * | `check` | `.check` of the member, or `.validate` of the schema, failed | |
+ */
 struct duda_validation_error {
-    size_t line, column;  /**< from 1; 0: the input has no lines, such as a form */
-    mk_str pointer;       /**< location: a JSON pointer (RFC 6901), "/tags/2"; empty for the whole input */
-    mk_str message;       /**< message: "`age` must be an integer from 0 to 150" */
-    uint64_t reserved[2]; /**< for later releases */
+    size_t line, column; /**< from 1; 0: the input has no lines, such as a form */
+    mk_str pointer;      /**< location: a JSON pointer (RFC 6901), "/tags/2"; empty for the whole input */
+    mk_str message;      /**< message: "`age` must be an integer from 0 to 150" */
+    const char *code;    /**< see above, or `.code` of the member */
+    struct duda_bound at_least, at_most; /**< the limits that apply to the value */
+    const char *expected;                /**< NULL, the pattern, or the name of the format: "email" */
+    uint64_t reserved[2];                /**< for later releases */
 };
 
 /** Maximum number of errors reported for one input. */
@@ -170,6 +254,37 @@ struct duda_validation_errors {
     struct duda_validation_error items[DUDA_VALIDATION_ERRORS_MAX];
     size_t n;
 };
+
+/** Does the text have this format? Always true for DUDA_FORMAT_NONE. Thread-safe. */
+MK_API bool duda_format_matches(enum duda_schema_format format, mk_str text);
+/** The name of a format in JSON Schema and in errors: "email", "uuid", "date-time", "date", "uri" or
+ * "decimal"; NULL for any other value. */
+static inline const char *duda_format_name(enum duda_schema_format format)
+{
+    switch (format) {
+    case DUDA_FORMAT_EMAIL:
+        return "email";
+    case DUDA_FORMAT_UUID:
+        return "uuid";
+    case DUDA_FORMAT_DATE_TIME:
+        return "date-time";
+    case DUDA_FORMAT_DATE:
+        return "date";
+    case DUDA_FORMAT_URL:
+        return "uri";
+    case DUDA_FORMAT_DECIMAL:
+        return "decimal";
+    case DUDA_FORMAT_NONE:
+        break;
+    }
+    return MK_API_NULL;
+}
+/** Parses a date and time (RFC 3339) to microseconds since 1970-01-01T00:00:00Z; digits after the sixth digit
+ * of the fraction are ignored. Returns false if the text is malformed. Thread-safe. */
+MK_API bool duda_timestamp_parse(mk_str text, int64_t *out) MK_API_MUST_USE;
+/** Writes a time in microseconds since 1970 as "2026-03-01T12:30:00Z", with a fraction if it has one. Writes
+ * nothing if the time is not in the years 1 to 9999. */
+MK_API void duda_timestamp_write(struct mk_buf *out, int64_t time);
 
 /** Formats an error: "line 3, column 7: `age` must be an integer from 0 to 150". */
 MK_API void duda_validation_error_write(struct mk_buf *out, const struct duda_validation_error *error);

@@ -17,11 +17,13 @@ enum duda_value_kind {
     DUDA_VALUE_UNSIGNED,
     DUDA_VALUE_NUMBER,
     DUDA_VALUE_TEXT,
-    DUDA_VALUE_RAW,     /**< JSON text, written unchanged */
-    DUDA_VALUE_STRUCT,  /**< a struct with a schema */
-    DUDA_VALUE_STRUCTS, /**< an array of structs, or the elements of a list member */
-    DUDA_VALUE_LIST,    /**< an array of values */
-    DUDA_VALUE_MAP      /**< an array of named values */
+    DUDA_VALUE_RAW,      /**< JSON text, written unchanged */
+    DUDA_VALUE_STRUCT,   /**< a struct with a schema */
+    DUDA_VALUE_STRUCTS,  /**< an array of structs, or the elements of a list member */
+    DUDA_VALUE_LIST,     /**< an array of values */
+    DUDA_VALUE_MAP,      /**< an array of named values */
+    DUDA_VALUE_BYTES,    /**< bytes; base64 as text and in JSON */
+    DUDA_VALUE_TIMESTAMP /**< microseconds since 1970, in `integer`; RFC 3339 as text and in JSON */
 };
 
 struct duda_entry;
@@ -119,6 +121,23 @@ static inline struct duda_value duda_value_text(mk_str s)
 static inline struct duda_value duda_value_cstr(const char *s)
 {
     return duda_value_text(mk_str_from_c(s));
+}
+
+/** Bytes, which are not copied; an absent string becomes null. */
+static inline struct duda_value duda_value_bytes(mk_str bytes)
+{
+    struct duda_value v = duda_value_text(bytes);
+    v.kind = bytes.p ? DUDA_VALUE_BYTES : DUDA_VALUE_NULL;
+    return v;
+}
+
+/** A time in microseconds since 1970-01-01T00:00:00Z; null outside of the years 1 to 9999. */
+static inline struct duda_value duda_value_timestamp(int64_t time)
+{
+    struct duda_value v = duda_value_integer(time);
+    bool is_valid = time >= INT64_C(-62135596800000000) && time < INT64_C(253402300800000000);
+    v.kind = is_valid ? DUDA_VALUE_TIMESTAMP : DUDA_VALUE_NULL;
+    return v;
 }
 
 /** A struct with a schema; NULL becomes null. */

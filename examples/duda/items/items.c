@@ -20,7 +20,7 @@ struct item {
 
 static const struct duda_schema_field members[] = {
     DUDA_STRING(struct item, name, .min_length = 1, .max_length = 80),
-    DUDA_DOUBLE(struct item, price, .minimum = 0, .maximum = 1e6),
+    DUDA_DOUBLE(struct item, price, DUDA_MINIMUM(0), DUDA_MAXIMUM(1e6)),
     DUDA_ENUM(struct item, state, states, .optional = true),
 };
 static const struct duda_schema schema = DUDA_SCHEMA(struct item, members);
@@ -30,7 +30,7 @@ struct page {
 };
 
 static const struct duda_schema_field page_fields[] = {
-    DUDA_INTEGER(struct page, after, .optional = true, .maximum = 1e9)};
+    DUDA_INTEGER(struct page, after, .optional = true, DUDA_MINIMUM(0), DUDA_MAXIMUM(1e9))};
 static const struct duda_schema page_schema = DUDA_SCHEMA(struct page, page_fields);
 
 /* Zero-padded, so that keys sort in numerical order: item/0000000012. */

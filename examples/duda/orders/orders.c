@@ -16,7 +16,7 @@ struct order {
 
 static const struct duda_schema_field members[] = {
     DUDA_STRING(struct order, goods, .min_length = 1, .max_length = 100),
-    DUDA_INTEGER(struct order, pieces, .minimum = 1, .maximum = 1000),
+    DUDA_INTEGER(struct order, pieces, DUDA_MINIMUM(1), DUDA_MAXIMUM(1000)),
 };
 static const struct duda_schema schema = DUDA_SCHEMA(struct order, members);
 
