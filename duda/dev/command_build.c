@@ -2,6 +2,7 @@
 #include "command_build.h"
 
 #include "compile.h"
+#include "compile_commands.h"
 #include "options.h"
 
 #include <dlfcn.h>
@@ -11,15 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] = "usage: monkey build [-o FILE] SOURCE.c\n";
+enum { SOURCES_MAX = 100 };
+
+static const char usage[] = "usage: monkey build [-o FILE] [--compile-commands] SOURCE.c...|FOLDER\n";
 static const char help[] =
     "Compiles a Duda service with optimization into a shared object that the server loads.\n"
     "\n"
-    "  -o, --output FILE   output file; default: monkey-NAME.so in the current folder\n"
-    "  -h, --help          print this help\n"
+    "  -o, --output FILE       output file; default: monkey-NAME.so in the current folder\n"
+    "  -c, --compile-commands  write compile_commands.json for editors into the folder of the service, and "
+    "do\n"
+    "                          not build\n"
+    "  -h, --help              print this help\n"
     "\n"
-    "A comment in the source may hold `sources: FILE.c...`, `pkg-config: NAME...` and `cflags: FLAG...`.\n"
-    "The environment variable CC sets the compiler.\n";
+    "All files of a FOLDER and its subfolders belong to the service, except tests (NAME_test.c). A comment "
+    "in\n"
+    "a source may hold `sources: FILE.c...`, `pkg-config: NAME...` and `cflags: FLAG...`. The environment\n"
+    "variables CC and CXX set the compilers.\n";
 
 static void print_load_hint(const char *object, const char *name)
 {
@@ -84,24 +92,37 @@ static int build_object(const struct dev_paths *paths, struct dev_source *source
 static int run_build_command(int argc, char **argv)
 {
     const char *output = NULL;
-    const struct dev_option options[] = {{'o', "output", &output, NULL}};
-    struct dev_options opts = {
-        .usage = usage, .help = help, .options = options, .n_options = 1, .args_min = 1, .args_max = 1};
+    bool only_commands = false;
+    const struct dev_option options[] = {{'o', "output", &output, NULL},
+                                         {'c', "compile-commands", NULL, &only_commands}};
+    struct dev_options opts = {.usage = usage,
+                               .help = help,
+                               .options = options,
+                               .n_options = MK_LEN(options),
+                               .args_min = 1,
+                               .args_max = SOURCES_MAX};
     struct dev_paths paths;
     struct dev_source source;
+    char problem[256];
     int code;
     if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
-    if (!dev_source_load(&source, opts.args[0]))
-        return dev_print_error(DEV_EXIT_FAILED, "build", opts.args[0], strerror(errno));
-    code = dev_paths_find(&paths) ? build_object(&paths, &source, output) : DEV_EXIT_FAILED;
+    const struct dev_service_words words = {(const char *const *)opts.args, (size_t)opts.n_args};
+    if (!dev_service_load(&source, &words, problem))
+        return dev_print_error(DEV_EXIT_FAILED, "build", opts.args[0], problem);
+    if (!dev_paths_find(&paths))
+        code = DEV_EXIT_FAILED;
+    else if (only_commands)
+        code = dev_compile_commands_write(&paths, &source, &words);
+    else
+        code = build_object(&paths, &source, output);
     dev_source_free(&source);
     return code;
 }
 
 const struct mk_command dev_command_build = {
     .name = "build",
-    .args = "SOURCE.c",
+    .args = "SOURCE.c...|FOLDER",
     .help = "Compile a service into a shared object that the server can load.",
     .run = run_build_command,
 };

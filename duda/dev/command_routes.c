@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_MAX = 8 * 1024 * 1024 };
+enum { TEXT_MAX = 8 * 1024 * 1024, SOURCES_MAX = 100 };
 
 /* ---- List ---- */
 
@@ -44,17 +44,18 @@ static void print_route(const struct dev_route *r, void *ctx)
 static int run_routes_command(int argc, char **argv)
 {
     struct dev_options opts = {
-        .usage = "usage: monkey routes SOURCE.c\n",
+        .usage = "usage: monkey routes SOURCE.c...|FOLDER\n",
         .help = "Lists the routes of a service: method, path, handler, source location and "
                 "summary.\n\n  -h, --help  print this help and exit\n",
         .args_min = 1,
-        .args_max = 1};
+        .args_max = SOURCES_MAX};
     struct dev_introspection d;
     struct columns columns = {0};
     int code;
     if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
-    if (!dev_introspect_load(&d, "routes", opts.args[0]))
+    if (!dev_introspect_load(
+            &d, "routes", &(struct dev_service_words){(const char *const *)opts.args, (size_t)opts.n_args}))
         return DEV_EXIT_FAILED;
     dev_introspect_each_route(&d, measure_route_columns, &columns);
     dev_introspect_each_route(&d, print_route, &columns);
@@ -64,7 +65,7 @@ static int run_routes_command(int argc, char **argv)
 
 const struct mk_command dev_command_routes = {
     .name = "routes",
-    .args = "SOURCE.c",
+    .args = "SOURCE.c...|FOLDER",
     .help = "List the routes of a service.",
     .run = run_routes_command,
 };
@@ -117,10 +118,12 @@ static int write_api_document(struct dev_options *o, const char *command, bool i
     int code;
     o->options = options;
     o->n_options = MK_LEN(options);
-    o->args_min = o->args_max = 1;
+    o->args_min = 1;
+    o->args_max = SOURCES_MAX;
     if (!dev_options_parse(o, argc, argv, &code))
         return code;
-    if (!dev_introspect_load(&d, command, o->args[0]))
+    if (!dev_introspect_load(&d, command,
+                             &(struct dev_service_words){(const char *const *)o->args, (size_t)o->n_args}))
         return DEV_EXIT_FAILED;
     dev_openapi_write(&d, &json);
     if (is_page)
@@ -135,7 +138,7 @@ static int write_api_document(struct dev_options *o, const char *command, bool i
 static int run_doc_command(int argc, char **argv)
 {
     struct dev_options o = {
-        .usage = "usage: monkey doc [-o FILE] SOURCE.c\n",
+        .usage = "usage: monkey doc [-o FILE] SOURCE.c...|FOLDER\n",
         .help = "Writes an HTML page that documents the routes of a service, with forms to try them. "
                 "`monkey run`\nserves it at " DEV_DOC_PATH ".\n\n"
                 "  -o, --output FILE  write to FILE instead of standard output\n"
@@ -145,14 +148,14 @@ static int run_doc_command(int argc, char **argv)
 
 const struct mk_command dev_command_doc = {
     .name = "doc",
-    .args = "SOURCE.c",
+    .args = "SOURCE.c...|FOLDER",
     .help = "Write an HTML page that documents the routes of a service.",
     .run = run_doc_command,
 };
 
 static int run_openapi_command(int argc, char **argv)
 {
-    struct dev_options o = {.usage = "usage: monkey openapi [-o FILE] SOURCE.c\n",
+    struct dev_options o = {.usage = "usage: monkey openapi [-o FILE] SOURCE.c...|FOLDER\n",
                             .help = "Writes the OpenAPI 3.1 document of a service, as JSON.\n\n"
                                     "  -o, --output FILE  write to FILE instead of standard output\n"
                                     "  -h, --help         print this help and exit\n"};
@@ -161,7 +164,7 @@ static int run_openapi_command(int argc, char **argv)
 
 const struct mk_command dev_command_openapi = {
     .name = "openapi",
-    .args = "SOURCE.c",
+    .args = "SOURCE.c...|FOLDER",
     .help = "Write the OpenAPI document of a service.",
     .run = run_openapi_command,
 };

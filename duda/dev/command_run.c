@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command_run.h"
 
+#include "cache.h"
 #include "command_routes.h"
 #include "file_watch.h"
 #include "ipc_protocol.h"
@@ -22,7 +23,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WHY_MAX = 256 * 1024, NAMES_MAX = 1024, OWN_FDS = 3 + DEV_SERVERS_FDS, DOCS_MAX = 4, UPDATES_MAX = 3 };
+enum {
+    WHY_MAX = 256 * 1024,
+    NAMES_MAX = 1024,
+    OWN_FDS = 3 + DEV_SERVERS_FDS,
+    DOCS_MAX = 4,
+    UPDATES_MAX = 3,
+    SOURCES_MAX = 100
+};
 
 struct run {
     struct dev_paths paths;
@@ -37,7 +45,7 @@ struct run {
     struct pollfd fds[DEV_IPC_CLIENTS_MAX + 1 + OWN_FDS];
 };
 
-static const char usage[] = "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] SOURCE.c|FOLDER\n";
+static const char usage[] = "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] SOURCE.c...|FOLDER\n";
 static const char help[] =
     "Compiles and serves a Duda service, and rebuilds it whenever its source changes.\n"
     "\n"
@@ -46,8 +54,11 @@ static const char help[] =
     "  -i, --include FILE         include a file with configuration sections of the service or of plugins\n"
     "  -h, --help                 print this help\n"
     "\n"
-    "In a FOLDER, each NAME.c serves the paths below /NAME and is compiled at the first request for them;\n"
-    "index.c serves /. Compiler errors and crashes appear here and in the browser. /.duda/doc lists the "
+    "All files of a FOLDER and its subfolders form one service if one of them has a DUDA_SERVICE(). "
+    "Otherwise\n"
+    "each NAME.c serves the paths below /NAME and is compiled at the first request for them; index.c serves "
+    "/.\n"
+    "Compiler errors and crashes appear here and in the browser. /.duda/doc lists the "
     "routes\n"
     "of a service, /NAME/.duda/doc in a FOLDER. Ctrl+C stops the server.\n";
 
@@ -106,6 +117,15 @@ static bool replace_back_server(struct run *r)
 
 static void watch_all_files(struct run *r)
 {
+    struct mk_buf folders = mk_buf_growing(WHY_MAX);
+    dev_source_set_list_folders(&r->source_set, &folders);
+    for (mk_str rest = mk_buf_str(&folders); rest.len;) {
+        char folder[PATH_MAX];
+        mk_str line = mk_str_cut(&rest, '\n');
+        if (dev_paths_format(folder, "%.*s", MK_STR_ARG(line)))
+            dev_file_watch_add_folder(r->watch, folder);
+    }
+    mk_buf_free(&folders);
     dev_file_watch_add_folder(r->watch, r->source_set.templates);
     dev_file_watch_add_files(r->watch, mk_buf_str(&r->source_set.extra_files));
     for (size_t i = 0; i < r->source_set.n; i++) {
@@ -186,7 +206,10 @@ static bool start_doc_process(struct run *r, const struct dev_source_unit *unit,
     dev_argv_init(&words);
     dev_argv_add(&words, mk_str_from_c(r->paths.program));
     dev_argv_add(&words, MK_STR("doc"));
-    dev_argv_add(&words, mk_str_from_c(unit->path));
+    if (r->source_set.is_folder)
+        dev_argv_add(&words, mk_str_from_c(unit->path));
+    for (size_t i = 0; !r->source_set.is_folder && i < r->source_set.words.n; i++)
+        dev_argv_add(&words, mk_str_from_c(r->source_set.words.at[i]));
     bool ok = fcntl(fd, F_SETFL, 0) == 0 && send(fd, head.p, head.len, MSG_NOSIGNAL) == (ssize_t)head.len &&
               dev_process_start_stdout_to(find_doc_slot(r), &words, fd);
     dev_argv_free(&words);
@@ -345,7 +368,8 @@ static void format_host_names(struct mk_buf *out, const char *listen, const char
         mk_buf_addf(out, "%s %s.local", own, own);
 }
 
-static bool start_servers_and_build(struct run *r, const char *path, const char *port, const char *names)
+static bool start_servers_and_build(struct run *r, const struct dev_service_words *sources, const char *port,
+                                    const char *names)
 {
     char ipc_path[PATH_MAX], listen[128], buf[NAMES_MAX + 1] = "";
     struct mk_buf all = mk_buf_fixed(buf, NAMES_MAX);
@@ -358,26 +382,31 @@ static bool start_servers_and_build(struct run *r, const char *path, const char 
     if (all.failed || strpbrk(buf, "\r\n"))
         return dev_print_error(false, "run", names, "the names are too long");
     if (r->watch < 0 || !watches || !dev_paths_find(&r->paths) ||
-        !dev_source_set_init(&r->source_set, &r->paths, path) || !dev_servers_init(&r->servers, &r->paths) ||
+        !dev_source_set_init(&r->source_set, &r->paths, sources) ||
+        !dev_servers_init(&r->servers, &r->paths) ||
         !dev_paths_format(ipc_path, "%s/ipc", r->servers.folder) ||
         !dev_ipc_server_open(&r->ipc_server, ipc_path, &ops, r))
         return false;
     r->source_set.extra = r->extra;
     r->ipc_server.state = (uint64_t)time(NULL) * 1000;
-    dev_compile_clean_cache(&r->paths);
-    if (r->source_set.is_folder)
+    dev_cache_clean(&r->paths);
+    if (r->source_set.is_folder || r->source_set.is_service_folder)
         dev_file_watch_add_folder(r->watch, r->source_set.path);
     else /* also detects files that are saved during the compilation */
         dev_file_watch_add_files(r->watch, mk_str_from_c(r->source_set.path));
-    printf("Monkey runs %s at\n", path);
+    printf("Monkey runs %s%s at\n", sources->at[0],
+           r->source_set.is_service_folder ? " as one service"
+           : sources->n > 1                ? " and the other files"
+                                           : "");
     fflush(stdout);
     return dev_servers_start_front(&r->servers, listen, buf);
 }
 
-static int serve_until_interrupted(struct run *r, const char *path, const char *port, const char *names)
+static int serve_until_interrupted(struct run *r, const struct dev_service_words *sources, const char *port,
+                                   const char *names)
 {
     int code = DEV_EXIT_FAILED;
-    if (start_servers_and_build(r, path, port, names)) {
+    if (start_servers_and_build(r, sources, port, names)) {
         rebuild_and_restart(r);
         code = run_event_loop(r);
     }
@@ -400,7 +429,7 @@ static int run_run_command(int argc, char **argv)
                                .options = options,
                                .n_options = MK_LEN(options),
                                .args_min = 1,
-                               .args_max = 1};
+                               .args_max = SOURCES_MAX};
     char path[PATH_MAX];
     int code;
     if (!dev_options_parse(&opts, argc, argv, &code))
@@ -414,14 +443,15 @@ static int run_run_command(int argc, char **argv)
     r->ipc_server.fd = r->watch = r->ending = r->children = -1;
     for (size_t i = 0; i < DOCS_MAX; i++)
         r->docs[i] = (struct dev_process){.out = -1, .err = -1};
-    code = serve_until_interrupted(r, opts.args[0], port, names);
+    code = serve_until_interrupted(
+        r, &(struct dev_service_words){(const char *const *)opts.args, (size_t)opts.n_args}, port, names);
     mk_mem_free(r);
     return code;
 }
 
 const struct mk_command dev_command_run = {
     .name = "run",
-    .args = "SOURCE.c|FOLDER",
+    .args = "SOURCE.c...|FOLDER",
     .help = "Compile and serve a service, again after each change.",
     .run = run_run_command,
 };

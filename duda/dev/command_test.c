@@ -11,7 +11,6 @@
 #include "tester/progress.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <monkey/mem.h>
 #include <poll.h>
 #include <signal.h>
@@ -36,8 +35,6 @@ static const char help[] = "Runs the tests of services. NAME_test.c holds those 
                            "port is opened. The exit\n"
                            "code is 1 if a test failed.\n";
 
-static const mk_str ending = MK_STR_INIT("_test.c");
-
 struct tally {
     size_t ok, failed;
 };
@@ -48,6 +45,8 @@ struct test_job {
     const char *extra; /* a configuration file; or "" */
     struct dev_source_set source_set;
     struct dev_compile_result tests;
+    const char *service_path; /* points to `service` */
+    struct dev_service_words words;
     char service[PATH_MAX], program[PATH_MAX], name[DEV_NAME_MAX];
     struct dev_stderr_reader stderr_reader;
     struct tally tally;
@@ -186,16 +185,41 @@ static bool compile_tests(struct test_job *test_job, const char *path)
     return test_job->tests.ok;
 }
 
-static bool find_service_source(struct test_job *test_job, const char *path)
+static bool is_regular_file(const char *path)
 {
-    mk_str all = mk_str_from_c(path);
-    if (!mk_str_ends(all, ending))
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Finds the service of a test file: the given folder, if any; the folder of the file, or the folder above it, if its files form one service; otherwise
+ * the file NAME.c next to NAME_test.c. */
+static bool find_service_source(struct test_job *test_job, const char *path, const char *folder)
+{
+    char real[PATH_MAX], parent[PATH_MAX];
+    mk_str all = mk_str_from_c(path), extension = mk_str_skip(all, mk_str_find_last(all, '.'));
+    mk_str stem = mk_str_first(all, all.len - extension.len);
+    if (!dev_source_is_code(all) || !mk_str_ends(stem, MK_STR("_test")))
         return dev_print_error(false, "test", path, "the name of a test file must end with _test.c");
-    mk_str base = mk_str_first(all, all.len - ending.len);
+    mk_str base = mk_str_first(stem, stem.len - 5);
     mk_str leaf = mk_str_skip(base, mk_str_find_last(base, '/') + 1);
     snprintf(test_job->name, sizeof test_job->name, "%.*s",
              MK_STR_ARG(mk_str_first(leaf, sizeof test_job->name - 1)));
-    return dev_paths_format(test_job->service, "%.*s.c", MK_STR_ARG(base));
+    if (folder)
+        return dev_paths_format(test_job->service, "%s", folder);
+    if (!realpath(path, real))
+        return dev_print_error(false, "test", path, strerror(errno));
+    *strrchr(real, '/') = '\0';
+    bool ok = dev_paths_format(test_job->service, "%.*s.c", MK_STR_ARG(base));
+    if (dev_folder_is_service(real))
+        return dev_paths_format(test_job->service, "%s", real);
+    if (!ok || is_regular_file(test_job->service))
+        return ok;
+    ok = dev_paths_format(test_job->service, "%.*s%.*s", MK_STR_ARG(base), MK_STR_ARG(extension));
+    if (!ok || is_regular_file(test_job->service))
+        return ok;
+    if (dev_paths_format(parent, "%s/..", real) && dev_folder_is_service(parent))
+        return dev_paths_format(test_job->service, "%s", parent);
+    return ok;
 }
 
 static int compile_and_test_service(struct test_job *test_job, const char *path)
@@ -209,7 +233,8 @@ static int compile_and_test_service(struct test_job *test_job, const char *path)
     return code;
 }
 
-static int test_file(const struct dev_paths *paths, const char *path, const char *extra, struct tally *tally)
+static int test_file(const struct dev_paths *paths, const char *path, const char *folder, const char *extra,
+                     struct tally *tally)
 {
     struct test_job *test_job = mk_mem_zalloc(1, sizeof *test_job);
     int code = DEV_EXIT_FAILED;
@@ -217,12 +242,14 @@ static int test_file(const struct dev_paths *paths, const char *path, const char
         return code;
     test_job->paths = paths;
     test_job->extra = extra;
+    test_job->service_path = test_job->service;
+    test_job->words = (struct dev_service_words){&test_job->service_path, 1};
     if (!dev_paths_format(test_job->program, "%s/monkey-duda-test", paths->objects) ||
         access(test_job->program, X_OK) != 0) {
         code = dev_print_error(DEV_EXIT_FAILED, "test", test_job->program,
                                "monkey-duda-test, a part of Monkey, is not installed");
-    } else if (find_service_source(test_job, path) &&
-               dev_source_set_init(&test_job->source_set, paths, test_job->service)) {
+    } else if (find_service_source(test_job, path, folder) &&
+               dev_source_set_init(&test_job->source_set, paths, &test_job->words)) {
         code = compile_and_test_service(test_job, path);
         dev_source_set_free(&test_job->source_set);
         dev_compile_result_free(&test_job->tests);
@@ -236,16 +263,26 @@ static int test_file(const struct dev_paths *paths, const char *path, const char
 static int test_folder(const struct dev_paths *paths, const char *folder, const char *extra,
                        struct tally *tally)
 {
-    char pattern[PATH_MAX];
-    glob_t found;
+    struct dev_folder_scan scan;
     int code = DEV_EXIT_OK;
-    if (!dev_paths_format(pattern, "%s/*_test.c", folder) || glob(pattern, 0, NULL, &found) != 0)
-        return dev_print_error(DEV_EXIT_FAILED, "test", folder,
+    dev_folder_scan_begin(&scan, folder);
+    bool is_service = dev_folder_is_service(folder);
+    size_t n = 0;
+    for (mk_str rest = mk_buf_str(&scan.tests), folders = mk_buf_str(&scan.folders),
+                root = mk_str_cut(&folders, '\n');
+         rest.len;) {
+        char path[PATH_MAX];
+        mk_str file = mk_str_cut(&rest, '\n'); /* subfolders of a folder of handlers are not part of it */
+        if (!is_service && mk_str_find_last(file, '/') != root.len)
+            continue;
+        if (dev_paths_format(path, "%.*s", MK_STR_ARG(file)))
+            code |= test_file(paths, path, is_service ? folder : NULL, extra, tally);
+        n++;
+    }
+    dev_folder_scan_free(&scan);
+    return n ? code
+             : dev_print_error(DEV_EXIT_FAILED, "test", folder,
                                "the folder has no file whose name ends with _test.c");
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        code |= test_file(paths, found.gl_pathv[i], extra, tally);
-    globfree(&found);
-    return code;
 }
 
 static void print_summary(const struct tally *tally)
@@ -278,7 +315,7 @@ static int run_test_command(int argc, char **argv)
     for (int i = 0; i < opts.n_args; i++)
         code |= stat(opts.args[i], &st) == 0 && S_ISDIR(st.st_mode)
                     ? test_folder(&paths, opts.args[i], path, &tally)
-                    : test_file(&paths, opts.args[i], path, &tally);
+                    : test_file(&paths, opts.args[i], NULL, path, &tally);
     print_summary(&tally);
     return code || tally.failed ? DEV_EXIT_FAILED : DEV_EXIT_OK;
 }

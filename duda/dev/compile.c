@@ -1,75 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compile.h"
 
+#include "cache.h"
+#include "inputs.h"
 #include "messages.h"
 #include "process.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
-#include <monkey/text.h>
+#include <monkey/mem.h>
 #include <monkey/version.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum {
-    MESSAGES_MAX = 4 * 1024 * 1024,
-    FILES_MAX = 1024 * 1024,
-    WEEK_S = 7 * 24 * 3600,
-    HEX = 32,
-    NOT_STARTED = 127
-};
+enum { MESSAGES_MAX = 4 * 1024 * 1024, FILES_MAX = 1024 * 1024, NOT_STARTED = 127 };
 
-/* Two fixed keys suffice for a 128-bit hash, because attackers cannot write to the cache. */
-static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
-
-/* ---- Unsupported sources ---- */
-
-static bool report_cpp_source(const struct dev_source *source, struct mk_buf *messages)
-{
-    mk_buf_addf(messages,
-                "%s:1: error: a service must be written in C; compile C++ code separately, with extern \"C\" "
-                "functions, and link its object: `cflags: FILE.o -lstdc++`\n",
-                source->path);
-    return false;
-}
+/* ---- Errors in sources ---- */
 
 static bool check_service_source(const struct dev_source *source, struct mk_buf *messages)
 {
     bool is_name = strspn(source->name, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(source->name);
-    if (dev_source_is_cpp(mk_str_from_c(source->path)))
-        return report_cpp_source(source, messages);
+    mk_buf_add(messages, mk_buf_str(&source->errors));
     if (source->is_service && !is_name)
         mk_buf_addf(
             messages,
             "%s:%u: error: DUDA_SERVICE(%s, ...): the name of a service consists of lower-case letters "
             "and digits\n",
             source->path, source->line, source->name);
-    return !source->is_service || is_name;
+    return source->errors.len == 0 && (!source->is_service || is_name);
 }
 
-/* ---- The command line ---- */
+/* ---- Command lines ---- */
 
-void dev_compile_add_compiler(struct dev_argv *w)
+void dev_compile_add_compiler(struct dev_argv *w, bool is_cpp)
 {
-    mk_str cc = mk_str_trim(mk_str_from_c(getenv("CC")));
-    dev_argv_add_split(w, cc.len ? cc : MK_STR("cc"));
+    mk_str compiler = mk_str_trim(mk_str_from_c(getenv(is_cpp ? "CXX" : "CC")));
+    dev_argv_add_split(w, compiler.len ? compiler : is_cpp ? MK_STR("c++") : MK_STR("cc"));
 }
 
-static const char *const common[] = {"-std=gnu17",
-                                     "-g",
+static const char *const common[] = {"-g",
                                      "-fPIC",
-                                     "-shared",
                                      "-Wall",
                                      "-Wextra",
-                                     "-Werror=implicit-function-declaration",
-                                     "-Werror=int-conversion",
-                                     "-Werror=incompatible-pointer-types",
                                      "-Wformat",
                                      "-Werror=format-security",
                                      "-Wframe-larger-than=32768",
@@ -78,6 +52,19 @@ static const char *const common[] = {"-std=gnu17",
                                      "-fasynchronous-unwind-tables",
                                      "-fno-omit-frame-pointer"};
 
+/* In C++, the language itself has these rules. */
+static const char *const only_c[] = {"-std=gnu17", "-Werror=implicit-function-declaration",
+                                     "-Werror=int-conversion", "-Werror=incompatible-pointer-types"};
+
+/* The macros of duda.h need C++20 if they set members by name. */
+static const char *const only_cpp[] = {"-std=gnu++20"};
+
+static void add_flags(struct dev_argv *w, const char *const *flags, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dev_argv_add(w, mk_str_from_c(flags[i]));
+}
+
 /* Returns whether the package belongs to Duda. Duda's packages are linked without pkg-config, because they
  * need not be installed. */
 static bool is_duda_package(mk_str package)
@@ -85,7 +72,8 @@ static bool is_duda_package(mk_str package)
     return mk_str_eq(package, MK_STR("duda")) || mk_str_starts(package, MK_STR("duda-"));
 }
 
-static bool add_pkg_config_flags(struct dev_argv *w, mk_str packages, bool libs, struct mk_buf *messages)
+static bool add_pkg_config_flags(struct dev_argv *w, mk_str packages, const char *option,
+                                 struct mk_buf *messages)
 {
     struct dev_argv pkg_config;
     struct mk_buf flags = mk_buf_growing(64 * 1024);
@@ -93,9 +81,7 @@ static bool add_pkg_config_flags(struct dev_argv *w, mk_str packages, bool libs,
     size_t n = 0;
     dev_argv_init(&pkg_config);
     dev_argv_add(&pkg_config, MK_STR("pkg-config"));
-    dev_argv_add(&pkg_config, MK_STR("--cflags"));
-    if (libs)
-        dev_argv_add(&pkg_config, MK_STR("--libs"));
+    dev_argv_add(&pkg_config, mk_str_from_c(option));
     dev_argv_add(&pkg_config, MK_STR("--"));
     for (; (word = dev_argv_next_word(&packages)).len; n += !is_duda_package(word))
         if (!is_duda_package(word))
@@ -110,13 +96,26 @@ static bool add_pkg_config_flags(struct dev_argv *w, mk_str packages, bool libs,
     return ok;
 }
 
-static void add_build_flags(struct dev_argv *w, const struct dev_compile *how)
+bool dev_compile_build_command(const struct dev_compile *how, const struct dev_source *source, mk_str file,
+                               struct dev_argv *w, struct mk_buf *messages)
 {
+    bool is_cpp = dev_source_is_cpp(file);
+    dev_compile_add_compiler(w, is_cpp);
+    if (is_cpp)
+        add_flags(w, only_cpp, MK_LEN(only_cpp));
+    else
+        add_flags(w, only_c, MK_LEN(only_c));
+    add_flags(w, common, MK_LEN(common));
     dev_argv_add(w, how->kind == DEV_COMPILE_DEPLOY ? MK_STR("-O2") : MK_STR("-O0"));
     if (how->color)
         dev_argv_add(w, MK_STR("-fdiagnostics-color=always"));
     for (unsigned i = 0; i < how->paths->n_headers; i++)
         dev_argv_addf(w, "-I%s", how->paths->headers[i]);
+    dev_argv_add_split(w, mk_buf_str(&source->flags));
+    bool ok = add_pkg_config_flags(w, mk_buf_str(&source->packages), "--cflags", messages);
+    dev_argv_add(w, MK_STR("-c"));
+    dev_argv_add(w, file);
+    return ok;
 }
 
 /* Links the shared objects of Duda, of its packages and of the library `monkey-readers`; functions of the
@@ -142,331 +141,20 @@ static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
     globfree(&found);
 }
 
-/* Adds all flags except the names of output files. */
-static void add_compiler_flags(struct dev_argv *w, const struct dev_compile *how,
-                               const struct dev_source *source)
+/* Adds everything that follows the objects in the command of the linker: libraries come after the objects that
+ * use them. */
+static bool add_link_options(struct dev_argv *w, const struct dev_compile *how,
+                             const struct dev_source *source, struct mk_buf *messages)
 {
-    dev_compile_add_compiler(w);
-    for (size_t i = 0; i < MK_LEN(common); i++)
-        dev_argv_add(w, mk_str_from_c(common[i]));
-    add_build_flags(w, how);
     dev_argv_add_split(w, mk_buf_str(&source->flags));
-}
-
-static bool build_link_command(struct dev_argv *w, const struct dev_compile *how,
-                               const struct dev_source *source, const char *input, struct mk_buf *messages)
-{
-    add_compiler_flags(w, how, source);
-    dev_argv_add(w, mk_str_from_c(input));
-    bool ok = add_pkg_config_flags(w, mk_buf_str(&source->packages), true, messages);
+    for (mk_str rest = mk_buf_str(&source->objects); rest.len;)
+        dev_argv_add(w, mk_str_cut(&rest, '\n'));
+    bool ok = add_pkg_config_flags(w, mk_buf_str(&source->packages), "--libs", messages);
     add_duda_objects(w, how);
     return ok;
 }
 
-/* ---- The cache ---- */
-
-static void format_cache_key(char hex[HEX + 1], const struct dev_argv *command,
-                             const struct dev_source *source)
-{
-    struct mk_buf all = mk_buf_growing(2 * DEV_SOURCE_MAX);
-    mk_buf_addf(&all, "%s %d %s %s", MK_VERSION, MK_ABI, source->path, source->name);
-    mk_buf_add_char(&all, '\0');
-    mk_buf_add(&all, mk_buf_str(&command->text));
-    mk_buf_add(&all, mk_buf_str(&source->text));
-    snprintf(hex, HEX + 1, "%016llx%016llx", (unsigned long long)mk_hash(&keys[0], mk_buf_str(&all)),
-             (unsigned long long)mk_hash(&keys[1], mk_buf_str(&all)));
-    mk_buf_free(&all);
-}
-
-static void append_file_hash(struct mk_buf *sums, bool is_there, mk_str text)
-{
-    mk_buf_addf(sums, "%d %llx ", is_there, (unsigned long long)mk_hash(&keys[0], text));
-}
-
-/* Hashes the contents of the files. For `source`, if given, it uses the text that was read before the
- * compiler ran, because the file may have been saved again since then. */
-static uint64_t hash_files(mk_str files, const struct dev_source *source)
-{
-    struct mk_buf sums = mk_buf_growing(FILES_MAX);
-    while (files.len) {
-        mk_str line = mk_str_cut(&files, '\n');
-        if (source && mk_str_eq(line, mk_str_from_c(source->path))) {
-            append_file_hash(&sums, true, mk_buf_str(&source->text));
-            continue;
-        }
-        char path[PATH_MAX];
-        struct mk_buf text = mk_buf_growing(DEV_SOURCE_MAX);
-        bool ok = dev_paths_format(path, "%.*s", MK_STR_ARG(line)) && dev_source_read_file(path, &text);
-        append_file_hash(&sums, ok, mk_buf_str(&text));
-        mk_buf_free(&text);
-    }
-    uint64_t stamp = mk_hash(&keys[0], mk_buf_str(&sums));
-    mk_buf_free(&sums);
-    return stamp;
-}
-
-uint64_t dev_compile_hash_files(mk_str files)
-{
-    return hash_files(files, NULL);
-}
-
-/* ---- Files saved during a compilation ---- */
-
-/* The input files of the compiler that are known before it runs. */
-struct file_snapshot {
-    struct mk_buf files; /* one per line */
-    uint64_t mark;
-    struct timespec begin;
-};
-
-/* Returns a hash that changes when one of the files is written or replaced, even with the same content. */
-static uint64_t hash_file_stats(mk_str files)
-{
-    struct mk_buf marks = mk_buf_growing(FILES_MAX);
-    while (files.len) {
-        struct stat st;
-        char path[PATH_MAX];
-        mk_str line = mk_str_cut(&files, '\n');
-        if (!dev_paths_format(path, "%.*s", MK_STR_ARG(line)) || stat(path, &st) < 0)
-            st = (struct stat){0};
-        mk_buf_addf(&marks, "%llx %llx %lld.%ld ", (unsigned long long)st.st_dev,
-                    (unsigned long long)st.st_ino, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
-    }
-    uint64_t mark = mk_hash(&keys[0], mk_buf_str(&marks));
-    mk_buf_free(&marks);
-    return mark;
-}
-
-static struct file_snapshot take_file_snapshot(mk_str known, mk_str sources)
-{
-    struct file_snapshot m = {.files = mk_buf_growing(2 * FILES_MAX)};
-    mk_buf_add(&m.files, known);
-    mk_buf_add(&m.files, sources);
-    m.mark = hash_file_stats(mk_buf_str(&m.files));
-    /* File systems use this clock for modification times. */
-    (void)clock_gettime(CLOCK_REALTIME_COARSE, &m.begin);
-    return m;
-}
-
-static bool list_contains_line(mk_str lines, mk_str line)
-{
-    while (lines.len)
-        if (mk_str_eq(mk_str_cut(&lines, '\n'), line))
-            return true;
-    return false;
-}
-
-static bool is_newer_than(mk_str file, const struct timespec *t)
-{
-    char path[PATH_MAX];
-    struct stat st;
-    if (!dev_paths_format(path, "%.*s", MK_STR_ARG(file)) || stat(path, &st) < 0)
-        return true;
-    return st.st_ctim.tv_sec > t->tv_sec ||
-           (st.st_ctim.tv_sec == t->tv_sec && st.st_ctim.tv_nsec >= t->tv_nsec);
-}
-
-/* Returns whether one of the files was saved since the snapshot. For headers that were unknown before the
- * compilation, only the time counts. */
-static bool files_changed_since(const struct file_snapshot *m, mk_str files)
-{
-    bool any = hash_file_stats(mk_buf_str(&m->files)) != m->mark;
-    while (!any && files.len) {
-        mk_str line = mk_str_cut(&files, '\n');
-        any = !list_contains_line(mk_buf_str(&m->files), line) && is_newer_than(line, &m->begin);
-    }
-    return any;
-}
-
-/* Reads the list of an object's dependencies, which begins with a line with their hash. */
-static bool read_cached_file_list(const char *path, struct dev_compile_result *out)
-{
-    struct mk_buf text = mk_buf_growing(FILES_MAX);
-    unsigned long long stamp = 0;
-    bool ok = dev_source_read_file(path, &text);
-    mk_str rest = mk_buf_str(&text), first = mk_str_cut(&rest, '\n');
-    char number[32];
-    snprintf(number, sizeof number, "%.*s", MK_STR_ARG(first));
-    ok = ok && rest.p && sscanf(number, "%llx", &stamp) == 1;
-    if (ok) {
-        mk_buf_clear(&out->files);
-        mk_buf_add(&out->files, rest);
-        out->stamp = stamp;
-    }
-    mk_buf_free(&text);
-    return ok;
-}
-
-static bool is_cached_object(const char *list, struct dev_compile_result *out)
-{
-    if (access(out->object, R_OK) != 0 || !read_cached_file_list(list, out) ||
-        dev_compile_hash_files(mk_buf_str(&out->files)) != out->stamp)
-        return false;
-    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* protects the object from dev_compile_clean_cache() */
-    (void)utimensat(AT_FDCWD, list, NULL, 0);
-    return true;
-}
-
-static void write_file_atomic(const char *path, mk_str text)
-{
-    char next[PATH_MAX];
-    if (!dev_paths_format(next, "%s.%d", path, (int)getpid()))
-        return;
-    FILE *f = fopen(next, "we");
-    if (!f)
-        return;
-    bool ok = fwrite(text.p, 1, text.len, f) == text.len;
-    ok = fclose(f) == 0 && ok;
-    if (!ok || rename(next, path) < 0)
-        unlink(next);
-}
-
-static bool is_cache_file_name(const char *name)
-{
-    size_t n = strspn(name, "0123456789abcdef");
-    return n == HEX && name[n] == '.';
-}
-
-void dev_compile_clean_cache(const struct dev_paths *paths)
-{
-    DIR *folder = opendir(paths->cache);
-    struct dirent *entry;
-    struct stat st;
-    while (folder && (entry = readdir(folder)))
-        if (is_cache_file_name(entry->d_name) &&
-            fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-            st.st_mtime < time(NULL) - WEEK_S)
-            (void)unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-}
-
-/* ---- Dependencies ---- */
-
-void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *files)
-{
-    size_t at = mk_str_find(rule, ':'), begin = files->len;
-    for (size_t i = at == MK_STR_NONE ? rule.len : at + 1; i <= rule.len; i++) {
-        char c = i < rule.len ? rule.p[i] : ' ';
-        bool quotes = c == '\\' && i + 1 < rule.len;
-        if (quotes && rule.p[i + 1] != '\n')
-            mk_buf_add_char(files, rule.p[++i]);
-        else if (c == '$' && i + 1 < rule.len && rule.p[i + 1] == '$')
-            mk_buf_add_char(files, rule.p[++i]);
-        else if (c != ' ' && c != '\n' && c != '\t' && !quotes)
-            mk_buf_add_char(files, c);
-        else if (files->len > begin) {
-            mk_str name = mk_str_skip(mk_buf_str(files), begin);
-            if (mk_str_starts(name, mk_str_from_c(cache)))
-                files->len = begin; /* drops a generated file, which only includes the source */
-            else
-                mk_buf_add_char(files, '\n');
-            begin = files->len;
-        }
-    }
-}
-
-static void read_depfile(const char *path, const struct dev_compile *how, struct mk_buf *files)
-{
-    struct mk_buf rule = mk_buf_growing(FILES_MAX);
-    if (dev_source_read_file(path, &rule))
-        dev_compile_parse_depfile(mk_buf_str(&rule), how->paths->cache, files);
-    (void)unlink(path);
-    mk_buf_free(&rule);
-}
-
-static void record_dependencies(const char *rule, const struct dev_compile *how,
-                                const struct dev_source *source, mk_str others,
-                                struct dev_compile_result *out)
-{
-    mk_buf_clear(&out->files);
-    read_depfile(rule, how, &out->files);
-    if (out->files.len == 0)
-        mk_buf_addf(&out->files, "%s\n", source->path);
-    mk_buf_add(&out->files, others);
-    out->stamp = hash_files(mk_buf_str(&out->files), source);
-}
-
-/* ---- Additional sources of the service ---- */
-
-/* Lists the paths of the sources, one per line. Reports an error and returns false if one of them does not
- * exist. */
-static bool find_extra_sources(const struct dev_source *source, struct mk_buf *others,
-                               struct mk_buf *messages)
-{
-    char path[PATH_MAX], real[PATH_MAX];
-    const int folder = (int)(strrchr(source->path, '/') - source->path) + 1;
-    mk_str rest = mk_buf_str(&source->sources), word;
-    bool ok = true;
-    while ((word = dev_argv_next_word(&rest)).len) {
-        word = mk_str_ends(word, MK_STR(",")) ? mk_str_first(word, word.len - 1) : word;
-        if (dev_source_is_cpp(word))
-            ok = report_cpp_source(source, messages);
-        if (!mk_str_ends(word, MK_STR(".c")))
-            continue;
-        bool is_found = dev_paths_format(path, "%.*s%.*s", word.p[0] == '/' ? 0 : folder, source->path,
-                                         MK_STR_ARG(word)) &&
-                        realpath(path, real);
-        mk_buf_addf(others, "%s\n", is_found ? real : path); /* a missing file is also watched */
-        if (!is_found)
-            mk_buf_addf(messages, "%s:1: error: `sources: %.*s`: there is no such file\n", source->path,
-                        MK_STR_ARG(word));
-        ok = ok && is_found;
-    }
-    return ok;
-}
-
-/* Compiles each source to an object, adds the objects to `command`, which links them, and adds the
- * dependencies to `files`. */
-static bool compile_extra_sources(const struct dev_compile *how, const struct dev_source *source,
-                                  mk_str others, const char *next, struct mk_buf *files,
-                                  struct dev_argv *command, struct mk_buf *messages)
-{
-    char rule[PATH_MAX];
-    bool ok = true;
-    unsigned n = 0;
-    for (; others.len; n++) {
-        struct dev_argv words;
-        mk_str path = mk_str_cut(&others, '\n');
-        dev_argv_init(&words);
-        add_compiler_flags(&words, how, source);
-        ok = dev_paths_format(rule, "%s.%u.rule", next, n) &&
-             add_pkg_config_flags(&words, mk_buf_str(&source->packages), false, messages) && ok;
-        dev_argv_add(&words, MK_STR("-c"));
-        dev_argv_add(&words, path);
-        dev_argv_add(&words, MK_STR("-MMD"));
-        dev_argv_add(&words, MK_STR("-MF"));
-        dev_argv_add(&words, mk_str_from_c(rule));
-        dev_argv_add(&words, MK_STR("-o"));
-        dev_argv_addf(&words, "%s.%u.o", next, n);
-        ok = dev_process_run(&words, messages) == 0 && ok;
-        mk_buf_addf(files, "%.*s\n", MK_STR_ARG(path));
-        read_depfile(rule, how, files);
-        dev_argv_free(&words);
-    }
-    for (unsigned i = 0; ok && i < n; i++)
-        dev_argv_addf(command, "%s.%u.o", next, i);
-    if (!ok) /* compiles the main source without linking, to show its errors as well */
-        dev_argv_add(command, MK_STR("-fsyntax-only"));
-    return ok;
-}
-
-static void remove_temporary_objects(const char *next, mk_str others)
-{
-    char path[PATH_MAX];
-    for (unsigned i = 0; others.len; i++) {
-        (void)mk_str_cut(&others, '\n');
-        if (dev_paths_format(path, "%s.%u.o", next, i))
-            (void)unlink(path);
-    }
-}
-
-static bool is_program_symbol(const char *symbol)
-{
-    return dlsym(RTLD_DEFAULT, symbol) != NULL;
-}
-
-/* ---- Entry points ---- */
+/* ---- The main source ---- */
 
 static const char around[] = "#include <duda.h>\n#include \"%s\"\n"
                              "DUDA_SERVICE(%s, DUDA_ANY(\"/\", handle, \"The handler of this file.\"),\n"
@@ -477,17 +165,9 @@ static const char around[] = "#include <duda.h>\n#include \"%s\"\n"
 static bool choose_compiler_input(const struct dev_compile *how, const struct dev_source *source,
                                   char input[PATH_MAX], struct mk_buf *messages)
 {
+    struct dev_cache_entry generated;
     if (source->is_service || how->kind == DEV_COMPILE_TEST)
         return dev_paths_format(input, "%s", source->path);
-    struct mk_buf text = mk_buf_growing(PATH_MAX + 1024);
-    mk_buf_addf(&text, around, source->path, source->name);
-    char hex[HEX + 1];
-    snprintf(hex, sizeof hex, "%016llx%016llx", (unsigned long long)mk_hash(&keys[0], mk_buf_str(&text)),
-             (unsigned long long)mk_hash(&keys[1], mk_buf_str(&text)));
-    bool ok = dev_paths_format(input, "%s/%s.c", how->paths->cache, hex);
-    if (ok)
-        write_file_atomic(input, mk_buf_str(&text));
-    mk_buf_free(&text);
     if (!memmem(source->text.p ? source->text.p : "", source->text.len, "handle", 6)) {
         mk_buf_addf(messages,
                     "%s:1:1: error: expected DUDA_SERVICE(...) or a function `int handle(struct "
@@ -495,85 +175,269 @@ static bool choose_compiler_input(const struct dev_compile *how, const struct de
                     source->path);
         return false;
     }
+    struct mk_buf text = mk_buf_growing(PATH_MAX + 1024);
+    mk_buf_addf(&text, around, source->path, source->name);
+    bool ok = dev_cache_locate(how->paths, mk_buf_str(&text),
+                               dev_source_is_cpp(mk_str_from_c(source->path)) ? ".cpp" : ".c", &generated) &&
+              dev_paths_format(input, "%s", generated.object);
+    ok = ok && dev_cache_write_file(input, mk_buf_str(&text));
+    mk_buf_free(&text);
     return ok;
 }
 
-static void run_compiler(const struct dev_compile *how, const struct dev_source *source, mk_str others,
-                         struct dev_argv *command, const char *list, struct dev_compile_result *out)
+/* ---- The objects of a service ---- */
+
+/* One source of the service. */
+struct object {
+    char path[PATH_MAX], next[PATH_MAX], rule[PATH_MAX]; /* `next` is renamed when the object is complete */
+    struct dev_cache_entry entry;
+    struct dev_process_job job;
+    bool is_cached;
+    struct mk_buf files;
+};
+
+struct build {
+    const struct dev_compile *how;
+    const struct dev_source *source;
+    struct dev_compile_result *out;
+    struct object *objects; /* the main source first */
+    size_t n;
+    struct dev_argv link; /* the options after the objects */
+    struct dev_cache_entry entry;
+    struct dev_inputs_snapshot snapshot;
+    bool is_cpp; /* one of the sources is C++, so the C++ compiler links */
+};
+
+/* Adds the files that the source names, before the compiler finds the others. */
+static void add_given_files(const struct dev_source *source, struct mk_buf *files)
 {
-    char next[PATH_MAX], rule[PATH_MAX];
-    struct mk_buf files = mk_buf_growing(FILES_MAX);
-    if (!dev_paths_format(next, "%s.%d", out->object, (int)getpid()) ||
-        !dev_paths_format(rule, "%s.rule", next)) {
+    dev_inputs_add_files(files, mk_str_from_c(source->path));
+    dev_inputs_add_files(files, mk_buf_str(&source->others));
+    dev_inputs_add_files(files, mk_buf_str(&source->objects));
+}
+
+static bool begin_object(struct build *b, mk_str path, mk_str text)
+{
+    struct object *o = &b->objects[b->n++];
+    struct mk_buf key = mk_buf_growing(2 * DEV_SOURCE_MAX);
+    o->job = (struct dev_process_job){.output = mk_buf_growing(MESSAGES_MAX)};
+    o->files = mk_buf_growing(FILES_MAX);
+    dev_argv_init(&o->job.args);
+    b->is_cpp = b->is_cpp || dev_source_is_cpp(path);
+    bool ok = dev_compile_build_command(b->how, b->source, path, &o->job.args, &b->out->messages);
+    mk_buf_addf(&key, "object %s %d", MK_VERSION, MK_ABI);
+    mk_buf_add_char(&key, '\0');
+    mk_buf_add(&key, mk_buf_str(&o->job.args.text));
+    mk_buf_add(&key, text);
+    ok = ok && dev_paths_format(o->path, "%.*s", MK_STR_ARG(path)) &&
+         dev_cache_locate(b->how->paths, mk_buf_str(&key), ".o", &o->entry) &&
+         dev_paths_format(o->next, "%s.%d", o->entry.object, (int)getpid()) &&
+         dev_paths_format(o->rule, "%s.rule", o->next);
+    mk_buf_free(&key);
+    return ok;
+}
+
+static size_t count_lines(mk_str text)
+{
+    size_t n = 0;
+    for (; text.len; n++)
+        (void)mk_str_cut(&text, '\n');
+    return n;
+}
+
+/* Prepares the commands for all sources. Returns false after an error, which is in the messages. */
+static bool begin_build(struct build *b)
+{
+    char input[PATH_MAX];
+    mk_str others = mk_buf_str(&b->source->others);
+    b->objects = mk_mem_zalloc(1 + count_lines(others), sizeof *b->objects);
+    if (!b->objects || !choose_compiler_input(b->how, b->source, input, &b->out->messages) ||
+        !begin_object(b, mk_str_from_c(input), mk_buf_str(&b->source->text)))
+        return false;
+    while (others.len) {
+        mk_str path = mk_str_cut(&others, '\n');
+        struct mk_buf text = mk_buf_growing(DEV_SOURCE_MAX);
+        char name[PATH_MAX];
+        bool ok = dev_paths_format(name, "%.*s", MK_STR_ARG(path)) && dev_source_read_file(name, &text);
+        if (!ok)
+            mk_buf_addf(&b->out->messages, "%.*s: %s\n", MK_STR_ARG(path), strerror(errno));
+        ok = ok && begin_object(b, path, mk_buf_str(&text));
+        mk_buf_free(&text);
+        if (!ok)
+            return false;
+    }
+    return add_link_options(&b->link, b->how, b->source, &b->out->messages);
+}
+
+static void free_build(struct build *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        (void)unlink(b->objects[i].next);
+        dev_argv_free(&b->objects[i].job.args);
+        mk_buf_free(&b->objects[i].job.output);
+        mk_buf_free(&b->objects[i].files);
+    }
+    mk_mem_free(b->objects);
+    dev_argv_free(&b->link);
+    mk_buf_free(&b->snapshot.files);
+}
+
+static void add_output_options(struct dev_argv *w, const struct object *o)
+{
+    dev_argv_add(w, MK_STR("-MMD"));
+    dev_argv_add(w, MK_STR("-MF"));
+    dev_argv_add(w, mk_str_from_c(o->rule));
+    dev_argv_add(w, MK_STR("-o"));
+    dev_argv_add(w, mk_str_from_c(o->next));
+}
+
+/* Compiles the sources whose objects are not in the cache. Returns false if one of them failed. */
+static bool compile_objects(struct build *b)
+{
+    struct dev_process_job *jobs = mk_mem_zalloc(b->n, sizeof *jobs);
+    size_t n = 0;
+    bool ok = jobs != NULL;
+    for (size_t i = 0; jobs && i < b->n; i++) {
+        struct object *o = &b->objects[i];
+        uint64_t stamp;
+        o->is_cached = dev_cache_lookup(&o->entry, &o->files, &stamp);
+        if (o->is_cached)
+            continue;
+        (void)unlink(o->entry.list);
+        add_output_options(&o->job.args, o);
+        jobs[n++] = o->job;
+    }
+    dev_process_run_all(jobs, n);
+    for (size_t i = 0, k = 0; jobs && i < b->n; i++) {
+        struct object *o = &b->objects[i];
+        if (o->is_cached)
+            continue;
+        o->job = jobs[k++];
+        dev_inputs_read_depfile(o->rule, b->how->paths->cache, &o->files);
+        mk_buf_add(&b->out->messages, mk_buf_str(&o->job.output));
+        if (o->job.code == NOT_STARTED)
+            mk_buf_add(&b->out->messages,
+                       dev_source_is_cpp(mk_str_from_c(o->path))
+                           ? MK_STR("No C++ compiler was found: install g++ or clang++, or set CXX.\n")
+                           : MK_STR("No C compiler was found: install gcc or clang, or set CC.\n"));
+        ok = ok && o->job.code == 0;
+    }
+    mk_mem_free(jobs);
+    return ok;
+}
+
+static bool is_program_symbol(const char *symbol)
+{
+    return dlsym(RTLD_DEFAULT, symbol) != NULL;
+}
+
+static bool link_objects(struct build *b, const char *next)
+{
+    struct dev_process_job job = {.output = mk_buf_growing(MESSAGES_MAX)};
+    dev_argv_init(&job.args);
+    dev_compile_add_compiler(&job.args, b->is_cpp);
+    dev_argv_add(&job.args, MK_STR("-shared"));
+    dev_argv_add(&job.args, MK_STR("-g"));
+    for (size_t i = 0; i < b->n; i++)
+        dev_argv_add(&job.args, mk_str_from_c(b->objects[i].is_cached ? b->objects[i].entry.object
+                                                                      : b->objects[i].next));
+    mk_buf_add(&job.args.text, mk_buf_str(&b->link.text));
+    job.args.n += b->link.n;
+    dev_argv_add(&job.args, MK_STR("-o"));
+    dev_argv_add(&job.args, mk_str_from_c(next));
+    dev_process_run_all(&job, 1);
+    bool ok = dev_messages_check_undefined(&job.output, is_program_symbol) && job.code == 0;
+    dev_messages_explain_duplicates(&job.output);
+    mk_buf_add(&b->out->messages, mk_buf_str(&job.output));
+    dev_argv_free(&job.args);
+    mk_buf_free(&job.output);
+    return ok;
+}
+
+static void record_dependencies(struct build *b)
+{
+    struct dev_compile_result *out = b->out;
+    mk_buf_clear(&out->files);
+    for (size_t i = 0; i < b->n; i++)
+        dev_inputs_add_files(&out->files, mk_buf_str(&b->objects[i].files));
+    add_given_files(b->source, &out->files); /* those that did not compile are not in the list yet */
+    out->stamp = dev_inputs_hash_with(mk_buf_str(&out->files), b->source);
+    out->is_unsure = dev_inputs_changed_since(&b->snapshot, mk_buf_str(&out->files));
+}
+
+/* Keeps the new objects in the cache. */
+static void store_objects(const struct build *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        const struct object *o = &b->objects[i];
+        mk_str files = mk_buf_str(&o->files);
+        if (!o->is_cached && o->job.code == 0 && rename(o->next, o->entry.object) == 0)
+            dev_cache_write_list(&o->entry, files, dev_inputs_hash(files));
+    }
+}
+
+static void run_build(struct build *b)
+{
+    struct dev_compile_result *out = b->out;
+    char next[PATH_MAX];
+    if (!dev_paths_format(next, "%s.%d", out->object, (int)getpid())) {
         mk_buf_addf(&out->messages, "%s: the path is too long\n", out->object);
         return;
     }
-    dev_argv_add(command, MK_STR("-MMD"));
-    dev_argv_add(command, MK_STR("-MF"));
-    dev_argv_add(command, mk_str_from_c(rule));
-    dev_argv_add(command, MK_STR("-o"));
-    dev_argv_add(command, mk_str_from_c(next));
-    if (list)
-        (void)unlink(list);
-    struct file_snapshot file_snapshot = take_file_snapshot(how->known, mk_buf_str(&out->files));
-    bool ok = compile_extra_sources(how, source, others, next, &files, command, &out->messages);
-    int code = dev_process_run(command, &out->messages);
-    remove_temporary_objects(next, others);
-    if (code == NOT_STARTED)
-        mk_buf_add(&out->messages, MK_STR("No C compiler was found: install gcc or clang, or set CC.\n"));
-    ok = dev_messages_check_undefined(&out->messages, is_program_symbol) && ok;
-    if (code)
+    b->snapshot = dev_inputs_take_snapshot(b->how->known, mk_buf_str(&out->files));
+    if (!b->how->output)
+        (void)unlink(b->entry.list);
+    out->ok = compile_objects(b);
+    if (!out->ok)
         dev_messages_explain_conflicts(&out->messages);
-    out->ok = code == 0 && ok;
-    record_dependencies(rule, how, source, mk_buf_str(&files), out);
-    mk_buf_free(&files);
-    out->is_unsure = files_changed_since(&file_snapshot, mk_buf_str(&out->files));
-    mk_buf_free(&file_snapshot.files);
+    out->ok = out->ok && link_objects(b, next);
+    record_dependencies(b);
     if (out->ok && rename(next, out->object) < 0) {
         mk_buf_addf(&out->messages, "%s: %s\n", out->object, strerror(errno));
         out->ok = false;
     }
-    if (!out->ok) {
+    if (!out->ok)
         (void)unlink(next);
-    } else if (list && !out->is_unsure && dev_compile_hash_files(mk_buf_str(&out->files)) == out->stamp) {
-        struct mk_buf text = mk_buf_growing(FILES_MAX);
-        mk_buf_addf(&text, "%016llx\n", (unsigned long long)out->stamp);
-        mk_buf_add(&text, mk_buf_str(&out->files));
-        write_file_atomic(list, mk_buf_str(&text));
-        mk_buf_free(&text);
-    }
+    if (out->is_unsure || dev_inputs_hash(mk_buf_str(&out->files)) != out->stamp)
+        return;
+    store_objects(b);
+    if (out->ok && !b->how->output)
+        dev_cache_write_list(&b->entry, mk_buf_str(&out->files), out->stamp);
+}
+
+/* Looks for the object in the cache, by the commands that make it and the text of the main source. */
+static bool find_cached_service(struct build *b)
+{
+    struct dev_compile_result *out = b->out;
+    struct mk_buf key = mk_buf_growing(4 * DEV_SOURCE_MAX);
+    mk_buf_addf(&key, "%s %d %s %s", MK_VERSION, MK_ABI, b->source->path, b->source->name);
+    mk_buf_add_char(&key, '\0');
+    for (size_t i = 0; i < b->n; i++)
+        mk_buf_add(&key, mk_buf_str(&b->objects[i].job.args.text));
+    mk_buf_add(&key, mk_buf_str(&b->link.text));
+    mk_buf_add(&key, mk_buf_str(&b->source->text));
+    out->ok = dev_cache_locate(b->how->paths, mk_buf_str(&key), ".so", &b->entry) &&
+              dev_cache_lookup(&b->entry, &out->files, &out->stamp);
+    mk_buf_free(&key);
+    (void)dev_paths_format(out->object, "%s", b->entry.object);
+    return out->was_cached = out->ok;
 }
 
 void dev_compile(const struct dev_compile *how, const struct dev_source *source,
                  struct dev_compile_result *out)
 {
-    char input[PATH_MAX], list[PATH_MAX], hex[HEX + 1];
-    struct dev_argv command;
-    struct mk_buf all = mk_buf_growing(FILES_MAX);
+    struct build b = {.how = how, .source = source, .out = out};
     *out = (struct dev_compile_result){.messages = mk_buf_growing(MESSAGES_MAX),
                                        .files = mk_buf_growing(FILES_MAX)};
-    dev_argv_init(&command);
-    mk_buf_addf(&out->files, "%s\n", source->path);
-    bool ok = check_service_source(source, &out->messages);
-    ok = find_extra_sources(source, &all, &out->messages) && ok;
-    mk_str others = mk_buf_str(&all);
-    mk_buf_add(&out->files, others);
-    ok = ok && choose_compiler_input(how, source, input, &out->messages) &&
-         build_link_command(&command, how, source, input, &out->messages);
-    out->stamp = hash_files(mk_buf_str(&out->files), source);
-    format_cache_key(hex, &command, source);
-    if (ok && how->output) {
+    dev_argv_init(&b.link);
+    add_given_files(source, &out->files);
+    out->stamp = dev_inputs_hash_with(mk_buf_str(&out->files), source);
+    bool ok = check_service_source(source, &out->messages) && begin_build(&b);
+    if (ok && how->output)
         ok = dev_paths_format(out->object, "%s", how->output);
-        if (ok)
-            run_compiler(how, source, others, &command, NULL, out);
-    } else if (ok && dev_paths_format(out->object, "%s/%s.so", how->paths->cache, hex) &&
-               dev_paths_format(list, "%s/%s.list", how->paths->cache, hex)) {
-        out->ok = out->was_cached = is_cached_object(list, out);
-        if (!out->ok)
-            run_compiler(how, source, others, &command, list, out);
-    }
-    dev_argv_free(&command);
-    mk_buf_free(&all);
+    if (ok && (how->output || !find_cached_service(&b)))
+        run_build(&b);
+    free_build(&b);
 }
 
 void dev_compile_result_free(struct dev_compile_result *c)

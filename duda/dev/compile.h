@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles sources to shared objects with the compiler of the system. An object stays in the cache until the
- * source, its headers or the command change. */
+/* Compiles services to shared objects with the compiler of the system: each source to an object of its own,
+ * several at the same time. An object stays in the cache until the source, its headers or the command
+ * change. */
 #ifndef DUDA_DEV_COMPILE_H
 #define DUDA_DEV_COMPILE_H
 
@@ -34,16 +35,12 @@ struct dev_compile_result {
 /* Blocks until the compiler exits. Always free `out` afterwards. */
 void dev_compile(const struct dev_compile *how, const struct dev_source *source,
                  struct dev_compile_result *out);
-/* Appends the compiler command ($CC, or else `cc`) to an empty command line. */
-void dev_compile_add_compiler(struct dev_argv *w);
+/* Appends the compiler command to an empty command line: $CC, or else `cc`; for C++ $CXX, or else `c++`. */
+void dev_compile_add_compiler(struct dev_argv *w, bool is_cpp);
+/* Builds the command that compiles one file of the service, without the names of output files. Returns false
+ * if pkg-config fails, with its output in `messages`. */
+bool dev_compile_build_command(const struct dev_compile *how, const struct dev_source *source, mk_str file,
+                               struct dev_argv *w, struct mk_buf *messages);
 void dev_compile_result_free(struct dev_compile_result *c);
-/* Returns a hash of the contents of the files, which are listed one per line. */
-uint64_t dev_compile_hash_files(mk_str files);
-/* Parses the compiler's rule for make(1), "object: source header...", where a backslash escapes a blank
- * or continues a line, and `$$` is one dollar. Adds each dependency to `files`, one per line, unless
- * its path begins with `cache`. */
-void dev_compile_parse_depfile(mk_str rule, const char *cache, struct mk_buf *files);
-/* Removes objects from the cache that have not been used for a week. */
-void dev_compile_clean_cache(const struct dev_paths *paths);
 
 #endif

@@ -40,12 +40,14 @@ static bool compile_and_load(struct dev_introspection *d, const char *command,
     return ok;
 }
 
-bool dev_introspect_load(struct dev_introspection *d, const char *command, const char *path)
+bool dev_introspect_load(struct dev_introspection *d, const char *command,
+                         const struct dev_service_words *words)
 {
     struct dev_source source;
+    char problem[256];
     *d = (struct dev_introspection){0};
-    if (!dev_source_load(&source, path))
-        return dev_print_error(false, command, path, strerror(errno));
+    if (!dev_service_load(&source, words, problem))
+        return dev_print_error(false, command, words->at[0], problem);
     bool ok = compile_and_load(d, command, &source);
     dev_source_free(&source);
     return ok;

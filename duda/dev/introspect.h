@@ -4,6 +4,7 @@
 #define DUDA_DEV_INTROSPECT_H
 
 #include "compile.h"
+#include "service_files.h"
 
 #include <duda/service.h>
 
@@ -29,7 +30,8 @@ struct dev_introspection {
 
 /* Compiles and loads the source. On failure, reports the error and returns false; there is then nothing to
  * free. */
-bool dev_introspect_load(struct dev_introspection *d, const char *command, const char *path);
+bool dev_introspect_load(struct dev_introspection *d, const char *command,
+                         const struct dev_service_words *words);
 void dev_introspect_free(struct dev_introspection *d);
 /* Calls each() for every route, in table order. */
 void dev_introspect_each_route(const struct dev_introspection *d,

@@ -175,3 +175,65 @@ void dev_messages_explain_conflicts(struct mk_buf *messages)
     }
     replace_buf_content(messages, &out);
 }
+
+/* ---- Duplicate definitions ---- */
+
+/* The "/FILE:LINE" at the end of "LINKER: OBJECT:/FILE:LINE"; absent if the linker printed a section. */
+static mk_str last_location(mk_str text)
+{
+    size_t from = 0;
+    for (size_t i = 1; i < text.len; i++)
+        if (text.p[i] == '/' && text.p[i - 1] == ':')
+            from = i;
+    mk_str found = mk_str_skip(text, from);
+    size_t colon = mk_str_find_last(found, ':');
+    bool is_one = found.len && found.p[0] == '/' && colon != MK_STR_NONE && colon + 1 < found.len;
+    for (size_t i = colon + 1; is_one && i < found.len; i++)
+        is_one = mk_char_is_digit(found.p[i]);
+    return is_one ? found : MK_STR_NULL;
+}
+
+/* Appends the message in place of "WHERE: multiple definition of `NAME'; FIRST: first defined here". Returns false
+ * if the line is another one. */
+static bool append_duplicate_error(struct mk_buf *out, mk_str line)
+{
+    static const mk_str mark = MK_STR_INIT(": multiple definition of `"),
+                        end = MK_STR_INIT(": first defined here");
+    const char *at = line.len ? memmem(line.p, line.len, mark.p, mark.len) : NULL;
+    if (!at)
+        return false;
+    mk_str where = last_location(mk_str_first(line, (size_t)(at - line.p)));
+    mk_str rest = mk_str_skip(line, (size_t)(at - line.p) + mark.len);
+    mk_str name = mk_str_first(rest, mk_str_find(rest, '\''));
+    mk_str first =
+        mk_str_ends(rest, end) ? last_location(mk_str_first(rest, rest.len - end.len)) : MK_STR_NULL;
+    if (where.p)
+        mk_buf_addf(out, "%.*s: ", MK_STR_ARG(where));
+    mk_buf_addf(out, "error: `%.*s` is defined in several files of the service", MK_STR_ARG(name));
+    if (first.p)
+        mk_buf_addf(out, ", first in %.*s", MK_STR_ARG(first));
+    mk_buf_add_char(out, '\n');
+    return true;
+}
+
+static bool is_linker_exit_line(mk_str line)
+{
+    static const mk_str known[] = {MK_STR_INIT("ld returned 1 exit status"),
+                                   MK_STR_INIT("linker command failed with exit code 1")};
+    return line.len && (memmem(line.p, line.len, known[0].p, known[0].len) ||
+                        memmem(line.p, line.len, known[1].p, known[1].len));
+}
+
+void dev_messages_explain_duplicates(struct mk_buf *messages)
+{
+    struct mk_buf out = mk_buf_growing(TEXT_MAX);
+    bool any = false;
+    for (mk_str rest = mk_buf_str(messages); rest.len;) {
+        mk_str line = mk_str_cut(&rest, '\n');
+        bool is_one = append_duplicate_error(&out, line);
+        any = any || is_one;
+        if (!is_one && !(any && is_linker_exit_line(line)))
+            mk_buf_addf(&out, "%.*s\n", MK_STR_ARG(line));
+    }
+    replace_buf_content(messages, &out);
+}

@@ -17,4 +17,7 @@ bool dev_messages_check_undefined(struct mk_buf *messages, bool (*is_known)(cons
 /* Adds a hint to errors about names that the C library also defines, usually a handler called `index`. */
 void dev_messages_explain_conflicts(struct mk_buf *messages);
 
+/* Rewrites the linker's messages about names that several objects define: "/a/b.c:5: error: ...". */
+void dev_messages_explain_duplicates(struct mk_buf *messages);
+
 #endif

@@ -166,54 +166,113 @@ static void kill_process_group(pid_t pid)
     (void)kill(pid, SIGKILL);
 }
 
-/* Waits for output. Returns false if there is nothing more to wait for. */
-static bool wait_readable(int fd, pid_t pid, struct mk_buf *output)
+enum { RUNNING_MAX = 16, NOT_STARTED = 127 };
+
+/* The processes that run now. */
+struct running {
+    struct {
+        pid_t pid;
+        int fd;
+        struct dev_process_job *job;
+    } at[RUNNING_MAX];
+    size_t n;
+};
+
+static void fail_to_start(struct dev_process_job *job, const char *program, const char *problem)
 {
-    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = interrupt_fd, .events = POLLIN}};
-    int n = poll(fds, 2, PATIENCE_S * 1000);
-    if (n < 0)
-        return errno == EINTR;
-    if (n > 0 && !fds[1].revents)
-        return true;
-    kill_process_group(pid);
-    if (n == 0)
-        mk_buf_addf(output, "killed after %d s without progress\n", PATIENCE_S);
-    return false;
+    mk_buf_addf(&job->output, "%s: %s\n", program, problem);
+    job->code = NOT_STARTED;
 }
 
-static void read_all_output(int fd, pid_t pid, struct mk_buf *output)
+static void start_job(struct running *r, struct dev_process_job *job)
 {
-    char buf[4096];
-    ssize_t n = -1;
-    while (n && wait_readable(fd, pid, output))
-        if ((n = read(fd, buf, sizeof buf)) > 0)
-            mk_buf_add(output, mk_str_of(buf, (size_t)n));
-        else if (n < 0 && errno != EINTR)
+    char *argv[DEV_ARGV_MAX + 1];
+    int fds[2];
+    if (!dev_argv_to_array(&job->args, argv)) {
+        fail_to_start(job, "cannot start a program", "its command line is too long");
+    } else if (pipe2(fds, O_CLOEXEC) < 0) {
+        fail_to_start(job, argv[0], strerror(errno));
+    } else {
+        pid_t pid = fork_and_exec(argv, fds[1], fds[1]);
+        int e = errno;
+        close(fds[1]);
+        if (pid < 0) {
+            close(fds[0]);
+            fail_to_start(job, argv[0], strerror(e));
             return;
+        }
+        r->at[r->n].pid = pid;
+        r->at[r->n].fd = fds[0];
+        r->at[r->n++].job = job;
+    }
+}
+
+static void finish_job(struct running *r, size_t i)
+{
+    int status = 0;
+    while (waitpid(r->at[i].pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    close(r->at[i].fd);
+    r->at[i].job->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    r->at[i] = r->at[--r->n];
+}
+
+static void kill_running_jobs(struct running *r, bool was_slow)
+{
+    while (r->n) {
+        kill_process_group(r->at[0].pid);
+        if (was_slow)
+            mk_buf_addf(&r->at[0].job->output, "killed after %d s without progress\n", PATIENCE_S);
+        finish_job(r, 0);
+    }
+}
+
+/* Waits for output of the running jobs, and reads it. Returns false on an interrupt. */
+static bool read_running_jobs(struct running *r)
+{
+    struct pollfd fds[RUNNING_MAX + 1];
+    char buf[4096];
+    const size_t n = r->n;
+    for (size_t i = 0; i < n; i++)
+        fds[i] = (struct pollfd){.fd = r->at[i].fd, .events = POLLIN};
+    fds[n] = (struct pollfd){.fd = interrupt_fd, .events = POLLIN};
+    int ready = poll(fds, n + 1, PATIENCE_S * 1000);
+    if (ready < 0 && errno == EINTR)
+        return true;
+    if (ready <= 0 || fds[n].revents) {
+        kill_running_jobs(r, ready == 0);
+        return false;
+    }
+    for (size_t i = n; i-- > 0;) { /* backwards, because finish_job() moves the last one */
+        ssize_t len = fds[i].revents ? read(fds[i].fd, buf, sizeof buf) : 1;
+        if (fds[i].revents && len > 0)
+            mk_buf_add(&r->at[i].job->output, mk_str_of(buf, (size_t)len));
+        else if (len == 0 || (len < 0 && errno != EINTR))
+            finish_job(r, i);
+    }
+    return true;
+}
+
+void dev_process_run_all(struct dev_process_job *jobs, size_t n)
+{
+    struct running r = {.n = 0};
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t max = cpus < 1 ? 1 : cpus > RUNNING_MAX ? RUNNING_MAX : (size_t)cpus;
+    bool goes_on = true;
+    for (size_t i = 0; i < n; i++)
+        jobs[i].code = NOT_STARTED;
+    for (size_t next = 0; goes_on && (next < n || r.n);) {
+        while (next < n && r.n < max)
+            start_job(&r, &jobs[next++]);
+        goes_on = r.n == 0 || read_running_jobs(&r);
+    }
 }
 
 int dev_process_run(struct dev_argv *args, struct mk_buf *output)
 {
-    char *argv[DEV_ARGV_MAX + 1];
-    int fds[2], status = 0;
-    if (!dev_argv_to_array(args, argv)) {
-        mk_buf_add(output, MK_STR("the command line of the program is too long\n"));
-        return 127;
-    }
-    if (pipe2(fds, O_CLOEXEC) < 0) {
-        mk_buf_addf(output, "%s: %s\n", argv[0], strerror(errno));
-        return 127;
-    }
-    pid_t pid = fork_and_exec(argv, fds[1], fds[1]);
-    close(fds[1]);
-    if (pid < 0)
-        mk_buf_addf(output, "%s: %s\n", argv[0], strerror(errno));
-    else
-        read_all_output(fds[0], pid, output);
-    close(fds[0]);
-    if (pid < 0)
-        return 127;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    struct dev_process_job job = {.args = *args, .output = *output};
+    dev_process_run_all(&job, 1);
+    *args = job.args;
+    *output = job.output;
+    return job.code;
 }

@@ -38,4 +38,14 @@ int dev_process_interrupt_fd(void);
  * be started, with the reason in `output`. */
 int dev_process_run(struct dev_argv *args, struct mk_buf *output);
 
+/* A process of dev_process_run_all(). */
+struct dev_process_job {
+    struct dev_argv args;
+    struct mk_buf output;
+    int code; /* as from dev_process_run() */
+};
+
+/* Like dev_process_run() for each of the n processes; as many run at the same time as there are CPUs. */
+void dev_process_run_all(struct dev_process_job *jobs, size_t n);
+
 #endif

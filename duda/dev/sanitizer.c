@@ -29,7 +29,7 @@ static bool find_compiler_library(const char *name, char library[PATH_MAX])
     struct dev_argv words;
     struct mk_buf output = mk_buf_growing(OUTPUT_MAX);
     dev_argv_init(&words);
-    dev_compile_add_compiler(&words);
+    dev_compile_add_compiler(&words, false);
     dev_argv_addf(&words, "-print-file-name=%s", name);
     bool ok = dev_process_run(&words, &output) == 0;
     mk_str rest = mk_buf_str(&output), line = mk_str_cut(&rest, '\n');

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source.h"
 
+#include "argv.h"
+#include "paths.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/str.h>
@@ -75,6 +78,11 @@ bool dev_source_is_cpp(mk_str name)
     return false;
 }
 
+bool dev_source_is_code(mk_str name)
+{
+    return mk_str_ends(name, MK_STR(".c")) || dev_source_is_cpp(name);
+}
+
 /* Moves file names from the flags to the sources. The compiler would also accept them among the flags, but
  * they would be neither watched nor part of the cache key. */
 static void move_files_out_of_flags(struct dev_source *s)
@@ -84,8 +92,7 @@ static void move_files_out_of_flags(struct dev_source *s)
     while ((rest = mk_str_trim(rest)).len) {
         mk_str word = mk_str_cut(&rest, ' ');
         bool is_included = mk_str_eq(before, MK_STR("-include")) || mk_str_eq(before, MK_STR("-imacros"));
-        bool is_file =
-            !is_included && word.p[0] != '-' && (mk_str_ends(word, MK_STR(".c")) || dev_source_is_cpp(word));
+        bool is_file = !is_included && word.p[0] != '-' && dev_source_is_code(word);
         mk_buf_addf(is_file ? &s->sources : &flags, "%.*s ", MK_STR_ARG(word));
         before = word;
     }
@@ -151,6 +158,22 @@ static size_t word_len(mk_str s)
     return n;
 }
 
+/* Finds a function `handle(struct duda_ctx ...` in the code. */
+static void parse_handle_function(struct dev_source *s, mk_str rest)
+{
+    static const mk_str name = MK_STR_INIT("handle"), type = MK_STR_INIT("struct"),
+                        ctx = MK_STR_INIT("duda_ctx");
+    if (!mk_str_starts(rest, name))
+        return;
+    rest = mk_str_trim(mk_str_skip(rest, name.len));
+    if (!rest.len || rest.p[0] != '(')
+        return;
+    rest = mk_str_trim(mk_str_skip(rest, 1));
+    if (mk_str_starts(rest, type))
+        rest = mk_str_trim(mk_str_skip(rest, type.len));
+    s->has_handle = s->has_handle || mk_str_starts(rest, ctx);
+}
+
 static unsigned line_number_of(mk_str text, mk_str rest)
 {
     unsigned line = 1;
@@ -168,6 +191,8 @@ void dev_source_parse(struct dev_source *s, mk_str file_name)
             parse_comment(s, mk_str_first(rest, n));
         if (!n)
             n = literal_len(rest);
+        if (!n)
+            parse_handle_function(s, rest);
         if (!n && !s->is_service && (n = parse_service_macro(s, rest)))
             s->line = line_number_of(mk_buf_str(&s->text), rest);
         if (!n)
@@ -180,12 +205,19 @@ void dev_source_parse(struct dev_source *s, mk_str file_name)
         memcpy(s->name, "service", sizeof "service");
 }
 
-bool dev_source_load(struct dev_source *s, const char *path)
+/* ---- Files ---- */
+
+enum { LIST_MAX = 1024 * 1024 };
+
+static bool load_file(struct dev_source *s, const char *path)
 {
     *s = (struct dev_source){.text = mk_buf_growing(DEV_SOURCE_MAX),
                              .packages = mk_buf_growing(4096),
                              .flags = mk_buf_growing(16 * 1024),
-                             .sources = mk_buf_growing(16 * 1024)};
+                             .sources = mk_buf_growing(16 * 1024),
+                             .others = mk_buf_growing(LIST_MAX),
+                             .objects = mk_buf_growing(LIST_MAX),
+                             .errors = mk_buf_growing(LIST_MAX)};
     if (!realpath(path, s->path))
         return false;
     if (!dev_source_read_file(s->path, &s->text)) {
@@ -199,10 +231,129 @@ bool dev_source_load(struct dev_source *s, const char *path)
     return true;
 }
 
+/* Formats the path of a file that a comment names, relative to the folder of the file with the comment. */
+static bool resolve_path(const char *from, mk_str name, char path[PATH_MAX])
+{
+    const int folder = name.p[0] == '/' ? 0 : (int)(strrchr(from, '/') - from) + 1;
+    return dev_paths_format(path, "%.*s%.*s", folder, from, MK_STR_ARG(name));
+}
+
+/* Returns whether the option takes a path, which follows it or is the next word. */
+static mk_str path_option(mk_str word)
+{
+    static const mk_str known[] = {
+        MK_STR_INIT("-include"), MK_STR_INIT("-imacros"), MK_STR_INIT("-isystem"), MK_STR_INIT("-idirafter"),
+        MK_STR_INIT("-iquote"),  MK_STR_INIT("-I"),       MK_STR_INIT("-L")};
+    for (size_t i = 0; i < MK_LEN(known); i++)
+        if (mk_str_starts(word, known[i]))
+            return known[i];
+    return MK_STR_NULL;
+}
+
+static bool is_object(mk_str word)
+{
+    return mk_str_ends(word, MK_STR(".o")) || mk_str_ends(word, MK_STR(".a")) ||
+           mk_str_ends(word, MK_STR(".so"));
+}
+
+/* Appends the option. A path is relative to the folder of the file with the comment; if there is no such file,
+ * it remains relative to the current folder. */
+static void append_path_option(struct mk_buf *flags, const char *from, mk_str option, mk_str path)
+{
+    char resolved[PATH_MAX];
+    if (resolve_path(from, path, resolved) && access(resolved, F_OK) == 0 && !strpbrk(resolved, " \t\n"))
+        mk_buf_addf(flags, "%.*s %s ", MK_STR_ARG(option), resolved);
+    else
+        mk_buf_addf(flags, "%.*s %.*s ", MK_STR_ARG(option), MK_STR_ARG(path));
+}
+
+/* Makes the paths in the flags of a file absolute, and moves objects to a list of their own, because changes to
+ * them are followed like those to sources. */
+static void resolve_flags(struct dev_source *s, struct mk_buf *objects)
+{
+    struct mk_buf flags = mk_buf_growing(64 * 1024);
+    mk_str rest = mk_buf_str(&s->flags), word, option;
+    char path[PATH_MAX];
+    while ((word = dev_argv_next_word(&rest)).len) {
+        option = path_option(word);
+        if (option.p && option.len < word.len)
+            append_path_option(&flags, s->path, option, mk_str_skip(word, option.len));
+        else if (option.p)
+            append_path_option(&flags, s->path, option, dev_argv_next_word(&rest));
+        else if (word.p[0] != '-' && is_object(word) && resolve_path(s->path, word, path) &&
+                 access(path, F_OK) == 0)
+            mk_buf_addf(objects, "%s\n", path);
+        else
+            mk_buf_addf(&flags, "%.*s ", MK_STR_ARG(word));
+    }
+    mk_buf_free(&s->flags);
+    s->flags = flags;
+}
+
+static bool list_has_file(const struct dev_source *s, const char *path)
+{
+    mk_str rest = mk_buf_str(&s->others);
+    if (strcmp(path, s->path) == 0)
+        return true;
+    while (rest.len)
+        if (mk_str_eq(mk_str_cut(&rest, '\n'), mk_str_from_c(path)))
+            return true;
+    return false;
+}
+
+/* Adds the sources that the comments of one file name. A missing file is an error, and is watched. */
+static void add_named_sources(struct dev_source *s, const struct dev_source *file)
+{
+    char path[PATH_MAX], real[PATH_MAX];
+    mk_str rest = mk_buf_str(&file->sources), word;
+    while ((word = dev_argv_next_word(&rest)).len) {
+        if (mk_str_ends(word, MK_STR(",")))
+            word = mk_str_first(word, word.len - 1);
+        if (!dev_source_is_code(word) || !resolve_path(file->path, word, path))
+            continue;
+        if (realpath(path, real)) {
+            dev_source_add(s, real);
+            continue;
+        }
+        mk_buf_addf(&s->others, "%s\n", path);
+        mk_buf_addf(&s->errors, "%s:1: error: `sources: %.*s`: there is no such file\n", file->path,
+                    MK_STR_ARG(word));
+    }
+}
+
+void dev_source_add(struct dev_source *s, const char *path)
+{
+    struct dev_source other;
+    if (list_has_file(s, path))
+        return;
+    mk_buf_addf(&s->others, "%s\n", path);
+    if (!load_file(&other, path)) {
+        mk_buf_addf(&s->errors, "%s:1: error: %s\n", path, strerror(errno));
+        return;
+    }
+    resolve_flags(&other, &s->objects);
+    mk_buf_add(&s->flags, mk_buf_str(&other.flags));
+    mk_buf_add(&s->packages, mk_buf_str(&other.packages));
+    add_named_sources(s, &other);
+    dev_source_free(&other);
+}
+
+bool dev_source_load(struct dev_source *s, const char *path)
+{
+    if (!load_file(s, path))
+        return false;
+    resolve_flags(s, &s->objects);
+    add_named_sources(s, s);
+    return true;
+}
+
 void dev_source_free(struct dev_source *s)
 {
     mk_buf_free(&s->text);
     mk_buf_free(&s->packages);
     mk_buf_free(&s->flags);
     mk_buf_free(&s->sources);
+    mk_buf_free(&s->others);
+    mk_buf_free(&s->objects);
+    mk_buf_free(&s->errors);
 }

@@ -2,6 +2,7 @@
 #include "source_set.h"
 
 #include "config_include.h"
+#include "inputs.h"
 #include "options.h"
 #include "sanitizer.h"
 
@@ -36,25 +37,59 @@ static struct dev_source_unit *add_source(struct dev_source_set *u, const char *
     return u->at[u->n++] = unit;
 }
 
-bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths, const char *path)
+/* Returns the length of the path of the folder that contains the file. */
+static int folder_len(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == path ? 1 : (int)(slash - path);
+}
+
+/* Sets the folder of the service, which also contains html/, and the folder of the templates, which is next to
+ * the main source. */
+static bool set_folders(struct dev_source_set *u, const char *main_source)
+{
+    bool is_folder = u->is_folder || u->is_service_folder;
+    int len = is_folder ? (int)strlen(u->path) : folder_len(u->path);
+    int templates = u->is_folder ? len : folder_len(main_source);
+    return dev_paths_format(u->folder, "%.*s", len, u->path) &&
+           dev_paths_format(u->templates, "%.*s/templates", templates, main_source);
+}
+
+bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths,
+                         const struct dev_service_words *words)
 {
     struct stat st;
+    struct dev_source source;
+    char problem[256];
+    const char *path = words->at[0];
     *u = (struct dev_source_set){.how = {.paths = paths,
                                          .kind = DEV_COMPILE_QUICK,
-                                         .color = isatty(STDERR_FILENO) == 1 && !getenv("NO_COLOR")}};
+                                         .color = isatty(STDERR_FILENO) == 1 && !getenv("NO_COLOR")},
+                                 .words = *words};
     if (!realpath(path, u->path) || stat(u->path, &st) < 0)
         return report_source_error(path, strerror(errno));
-    u->is_folder = S_ISDIR(st.st_mode);
-    if (!dev_paths_format(u->folder, "%s", u->path))
-        return report_source_error(path, "its path is too long");
+    bool is_folder = S_ISDIR(st.st_mode);
+    u->is_service_folder = is_folder && words->n == 1 && dev_folder_is_service(path);
+    u->is_folder = is_folder && !u->is_service_folder;
+    if (u->is_folder && words->n > 1)
+        return report_source_error(path, "name either one folder or files");
     if (u->is_folder)
-        return dev_paths_format(u->templates, "%s/templates", u->folder) ||
-               report_source_error(path, "its path is too long");
-    char *slash = strrchr(u->folder, '/');
-    slash[slash == u->folder] = '\0';
-    if (!dev_paths_format(u->templates, "%s/templates", u->folder))
-        return report_source_error(path, "its path is too long");
-    return add_source(u, u->path, MK_STR("")) || report_source_error(path, strerror(ENOMEM));
+        return set_folders(u, u->path) || report_source_error(path, "its path is too long");
+    if (!dev_service_load(&source, words, problem))
+        return report_source_error(path, problem);
+    bool ok = set_folders(u, source.path) || report_source_error(path, "its path is too long");
+    dev_source_free(&source);
+    return ok && (add_source(u, u->path, MK_STR("")) || report_source_error(path, strerror(ENOMEM)));
+}
+
+void dev_source_set_list_folders(const struct dev_source_set *u, struct mk_buf *folders)
+{
+    struct dev_folder_scan scan;
+    if (!u->is_service_folder)
+        return;
+    dev_folder_scan_begin(&scan, u->folder);
+    mk_buf_add(folders, mk_buf_str(&scan.folders));
+    dev_folder_scan_free(&scan);
 }
 
 static void free_source_unit(struct dev_source_unit *unit)
@@ -165,24 +200,40 @@ static bool is_same_failure(const struct dev_source_unit *unit, const struct dev
            mk_str_eq(mk_buf_str(&before->messages), mk_buf_str(&unit->built.messages));
 }
 
+/* Returns a hash that changes when a source is added to the folder of a service. */
+static uint64_t hash_folder_list(const struct dev_source_set *u)
+{
+    static const struct mk_hash_key key = {1, 2};
+    struct dev_folder_scan scan;
+    if (!u->is_service_folder)
+        return 0;
+    dev_folder_scan_begin(&scan, u->folder);
+    uint64_t hash = mk_hash(&key, mk_buf_str(&scan.files));
+    dev_folder_scan_free(&scan);
+    return hash;
+}
+
 /* Returns true if the result has changed. */
 static bool compile_source(struct dev_source_set *u, struct dev_source_unit *unit)
 {
+    const char *const path = unit->path;
+    const struct dev_service_words one = {.at = &path, .n = 1};
     struct dev_source source;
     struct dev_compile_result before = unit->built;
-    char error[sizeof unit->error];
+    char error[sizeof unit->error], problem[256];
     double begin = (double)mk_clock_us() / 1e3;
     memcpy(error, unit->error, sizeof error);
     unit->error[0] = '\0';
     unit->built = (struct dev_compile_result){0};
+    unit->folder_stamp = hash_folder_list(u);
     u->how.known = mk_buf_str(&before.files);
-    if (dev_source_load(&source, unit->path)) {
+    if (dev_service_load(&source, u->is_folder ? &one : &u->words, problem)) {
         memcpy(unit->name, source.name, sizeof unit->name);
         dev_compile(&u->how, &source, &unit->built);
         dev_sanitizer_find_library(&source, unit->sanitizer);
         dev_source_free(&source);
     } else {
-        snprintf(unit->error, sizeof unit->error, "cannot read the file: %s", strerror(errno));
+        snprintf(unit->error, sizeof unit->error, "%s", problem);
     }
     bool has_new_error = unit->is_new || !is_same_failure(unit, &before, error);
     unit->is_new = false;
@@ -196,16 +247,16 @@ static bool compile_source(struct dev_source_set *u, struct dev_source_unit *uni
     return has_new_error;
 }
 
-static bool is_source_outdated(const struct dev_source_unit *unit)
+static bool is_source_outdated(const struct dev_source_set *u, const struct dev_source_unit *unit)
 {
-    return unit->built.is_unsure ||
-           dev_compile_hash_files(mk_buf_str(&unit->built.files)) != unit->built.stamp;
+    return unit->built.is_unsure || unit->folder_stamp != hash_folder_list(u) ||
+           dev_inputs_hash(mk_buf_str(&unit->built.files)) != unit->built.stamp;
 }
 
 /* A failed source is always compiled again, because a missing file may exist now. */
-static bool needs_compile(const struct dev_source_unit *unit)
+static bool needs_compile(const struct dev_source_set *u, const struct dev_source_unit *unit)
 {
-    return unit->is_new || !unit->built.ok || is_source_outdated(unit);
+    return unit->is_new || !unit->built.ok || is_source_outdated(u, unit);
 }
 
 /* Returns whether the templates have changed. The server compiles them when it loads the service, so it must
@@ -220,7 +271,7 @@ static bool check_templates_changed(struct dev_source_set *u)
             mk_buf_addf(&files, "%s\n", found.gl_pathv[i]);
         globfree(&found);
     }
-    uint64_t stamp = files.len ? dev_compile_hash_files(mk_buf_str(&files)) : 0, before = u->stamp;
+    uint64_t stamp = files.len ? dev_inputs_hash(mk_buf_str(&files)) : 0, before = u->stamp;
     mk_buf_free(&files);
     u->stamp = stamp;
     u->is_changed = u->is_changed || stamp != before;
@@ -238,7 +289,7 @@ static bool check_extra_config_changed(struct dev_source_set *u)
         u->extra_files = mk_buf_growing(1 << 20);
     mk_buf_clear(&u->extra_files);
     dev_config_include_list_files(u->extra, &u->extra_files);
-    u->extra_stamp = dev_compile_hash_files(mk_buf_str(&u->extra_files));
+    u->extra_stamp = dev_inputs_hash(mk_buf_str(&u->extra_files));
     u->is_changed = u->is_changed || u->extra_stamp != before;
     return u->extra_stamp != before;
 }
@@ -268,7 +319,7 @@ bool dev_source_set_update(struct dev_source_set *u)
             any = u->is_changed = true;
             continue;
         }
-        if (needs_compile(unit))
+        if (needs_compile(u, unit))
             any = compile_source(u, unit) || any;
         i++;
     }
@@ -279,7 +330,7 @@ bool dev_source_set_is_outdated(const struct dev_source_set *u)
 {
     bool any = false;
     for (size_t i = 0; i < u->n; i++)
-        any = any || is_source_outdated(u->at[i]);
+        any = any || is_source_outdated(u, u->at[i]);
     return any;
 }
 

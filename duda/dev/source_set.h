@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources that `monkey run` serves: one file, or the files of a folder, compiled on demand. */
+/* What `monkey run` serves: one service, of a file, several files or a folder; or a folder of handlers, each
+ * compiled on demand. */
 #ifndef DUDA_DEV_SOURCE_SET_H
 #define DUDA_DEV_SOURCE_SET_H
 
 #include "compile.h"
 #include "error_page.h"
+#include "service_files.h"
 
 enum { DEV_SOURCE_SET_MAX = 256 };
 
 struct dev_source_unit {
-    char path[PATH_MAX];
+    char path[PATH_MAX];            /* of a service in a folder of its own: the folder */
     char url_segment[DEV_NAME_MAX]; /* URL path of a source in a folder, without slashes; empty: "/" */
     bool is_new;                    /* not compiled yet */
     char name[DEV_NAME_MAX];        /* name of its service */
@@ -21,12 +23,15 @@ struct dev_source_unit {
     char object[PATH_MAX], service[DEV_NAME_MAX], running[PATH_MAX];
     bool is_held; /* the server could not load `object`, and keeps `running` */
     struct mk_buf why;
+    uint64_t folder_stamp; /* hash of the list of files in a folder of one service, when it was compiled */
 };
 
 struct dev_source_set {
     struct dev_compile how;
+    struct dev_service_words words; /* of one service */
     char path[PATH_MAX], folder[PATH_MAX];
-    bool is_folder;
+    bool is_folder;         /* a folder of handlers */
+    bool is_service_folder; /* a folder whose files form one service */
     struct dev_source_unit *at[DEV_SOURCE_SET_MAX];
     size_t n;
     char templates[PATH_MAX];  /* the templates folder, whether it exists or not */
@@ -39,8 +44,12 @@ struct dev_source_set {
 };
 
 /* On failure, reports the error and returns false. */
-bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths, const char *path);
+bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths,
+                         const struct dev_service_words *words);
 void dev_source_set_free(struct dev_source_set *u);
+/* Lists the folders to watch besides those of the input files, one per line: new files may belong to the
+ * service. */
+void dev_source_set_list_folders(const struct dev_source_set *u, struct mk_buf *folders);
 /* For a folder, adds the file that serves the path of a target. Returns true if the file is new. */
 bool dev_source_set_add_for_target(struct dev_source_set *u, mk_str target);
 /* Returns the source that serves the path of a target; NULL if there is none. */

@@ -56,7 +56,8 @@ def answer_of(server, code, target, how, wanted):
         time.sleep(0.05)
 
 
-SERVED = [(name, i) for name in GUIDES for i, (code, _) in enumerate(blocks(name)) if "DUDA_TEST" not in code]
+FILE = re.compile(r"/\* ([a-z]+\.[ch]) \*/\n")  # the first line of a block that is one file of a service
+SERVED = [(name, i) for name in GUIDES for i, (code, _) in enumerate(blocks(name)) if "DUDA_TEST" not in code and not FILE.match(code)]
 
 
 @pytest.fixture
@@ -78,6 +79,18 @@ def test_code_of_the_guide_sends_the_shown_responses(monkey, tmp_path, environme
     server.get("/")
     server.out.wait_for("compiled in|$")
     assert "warning" not in server.err.text and "error" not in server.err.text, server.err.text
+
+
+def test_service_of_several_files_works_as_shown(monkey, tmp_path, environment):
+    (tmp_path / "shop").mkdir()
+    files = {FILE.match(code)[1]: code for code, _ in blocks("duda.md") if FILE.match(code)}
+    assert sorted(files) == ["items.c", "items.h", "shop.c"]
+    for name, code in files.items():
+        (tmp_path / "shop" / name).write_text(code)
+    for words in (["shop"], ["shop/shop.c", "shop/items.c"]):
+        server = monkey(args=["run", "-p", "0", *words], environment=environment)
+        assert server.get("/items/").text == "tea\n"
+        assert "warning" not in server.err.text, server.err.text
 
 
 def test_guide_has_ten_steps():

@@ -566,6 +566,7 @@ def test_path_without_route_lists_the_routes(start, src, tried):
 
 
 def test_path_without_route_lists_the_routes_of_a_folder(start, src, tried):
+    (src / "other.c").write_text('#include <duda.h>\nstatic int handle(struct duda_ctx *d) { return duda_puts(d, "other\\n"); }\n')
     server = start(src)
     assert server.get("/tried/say").status == 200
     assert "GET /tried/say\n" in server.get("/").text
@@ -665,7 +666,7 @@ def test_reasons_are_escaped(start, tried):
 
 
 @pytest.mark.parametrize("words, message", [
-    ([], "usage: monkey run"), (["a", "b"], "usage: monkey run"), (["none.c"], "none.c: No such file"),
+    ([], "usage: monkey run"), (["a", "b"], "a: No such file"), (["none.c"], "none.c: No such file"),
     (["-p", "1 2", "src"], "it is not an address"), (["-i", "none", "src"], "none: No such file")])
 def test_wrong_arguments_are_rejected(run, tmp_path, cache, words, message, runtime):
     (tmp_path / "src").mkdir()

@@ -95,7 +95,7 @@ def test_errors_come_before_warnings(start, src):
 
 @pytest.mark.parametrize("name, text, message", [
     ("brk.c", '#include <duda.h>\n\nDUDA_SERVICE(My_brk, DUDA_GET("/", 0, ""));\n', "brk.c:3: error: DUDA_SERVICE(My_brk, ...): the name of a service"),
-    ("hello.cpp", "int main() {}\n", "hello.cpp:1: error: a service must be written in C"),
+    ("hello.cpp", "int main() {}\n", "hello.cpp:1:1: error: expected DUDA_SERVICE(...)"),
     ("twice.c", '#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
      '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n', "twice.c:5: error: `GET /:y`")])
 def test_messages_point_to_the_files_of_the_developer(start, src, tmp_path, name, text, message):

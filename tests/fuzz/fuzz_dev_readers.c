@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parsers of duda-dev: sources, make rules, compiler messages, crash reports, patterns, names. */
-#include "compile.h"
 #include "crash.h"
 #include "error_page.h"
+#include "inputs.h"
 #include "introspect.h"
 #include "server_config.h"
 #include "symbolize.h"
@@ -32,7 +32,7 @@ static void check_source(mk_str text)
 static void check_rule(mk_str text)
 {
     struct mk_buf files = mk_buf_growing(TEXT_MAX);
-    dev_compile_parse_depfile(text, "/cache", &files);
+    dev_inputs_parse_depfile(text, "/cache", &files);
     MK_ASSERT(files.len <= text.len + 1 && (!files.len || files.p[files.len - 1] == '\n'));
     mk_buf_free(&files);
 }

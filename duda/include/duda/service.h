@@ -220,8 +220,17 @@ struct duda_routes {
  */
 #define DUDA_ROUTES(word, ...)                                                                               \
     static const struct duda_route duda_entries_##word[] = {__VA_ARGS__};                                    \
-    static const struct duda_routes word = {duda_entries_##word, MK_LEN(duda_entries_##word),                \
-                                            sizeof duda_entries_##word[0]}
+    DUDA_ROUTES_DECLARE(word);                                                                               \
+    const struct duda_routes word = {duda_entries_##word, MK_LEN(duda_entries_##word),                       \
+                                     sizeof duda_entries_##word[0]}
+/**
+ * Declares a table that DUDA_ROUTES() defines in another file of the service, so that this file can mount it
+ * with DUDA_GROUP(). Put the declaration into a header that both files include. The names of the tables of a
+ * service must differ.
+ *
+ *     DUDA_ROUTES_DECLARE(items);
+ */
+#define DUDA_ROUTES_DECLARE(word) extern __attribute__((visibility("hidden"))) const struct duda_routes word
 /* clang-format off */
 #define DUDA_GROUP(prefix, ...) DUDA_GROUP_ENTRY(prefix, __VA_ARGS__, )
 /** Implementation of DUDA_GROUP(). */

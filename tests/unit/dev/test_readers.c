@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsers for the output of compilers, addr2line and crashed processes, and for sources. */
-#include "compile.h"
 #include "crash.h"
 #include "error_page.h"
+#include "inputs.h"
 #include "introspect.h"
 #include "symbolize.h"
 
@@ -14,7 +14,7 @@ static const char *files_of(const char *rule)
 {
     static char buffer[1024];
     struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer - 1);
-    dev_compile_parse_depfile(mk_str_from_c(rule), "/cache", &out);
+    dev_inputs_parse_depfile(mk_str_from_c(rule), "/cache", &out);
     buffer[out.len] = '\0';
     return buffer;
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cache of compiled objects. Next to each object is a list of its input files, with their hash. */
+#ifndef DUDA_DEV_CACHE_H
+#define DUDA_DEV_CACHE_H
+
+#include "paths.h"
+
+#include <monkey/buf.h>
+
+struct dev_cache_entry {
+    char object[PATH_MAX], list[PATH_MAX];
+};
+
+/* Fills the paths of the object that belongs to this key, whether the object exists or not. `ending` is the
+ * ending of its name: ".so". */
+bool dev_cache_locate(const struct dev_paths *paths, mk_str key, const char *ending,
+                      struct dev_cache_entry *entry);
+/* Returns whether the object exists and its input files have not changed. If so, replaces `files` with the
+ * list of these files, and sets `stamp` to their hash. */
+bool dev_cache_lookup(const struct dev_cache_entry *entry, struct mk_buf *files, uint64_t *stamp);
+/* Writes the list of the input files. */
+void dev_cache_write_list(const struct dev_cache_entry *entry, mk_str files, uint64_t stamp);
+/* Writes a file; processes that read it meanwhile see the old or the new content. On
+ * failure, returns false. */
+bool dev_cache_write_file(const char *path, mk_str text);
+/* Removes objects that have not been used for a week. */
+void dev_cache_clean(const struct dev_paths *paths);
+
+#endif
