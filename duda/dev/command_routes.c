@@ -82,18 +82,48 @@ static void append_script_json(struct mk_buf *out, mk_str json)
             mk_buf_add_char(out, json.p[i]);
 }
 
+/* Returns the text for a placeholder of the page, such as @TITLE@. */
+static const char *doc_text(const struct duda_service *service, mk_str name)
+{
+    const char *text = mk_str_eq(name, MK_STR("TITLE"))     ? service->title ? service->title : service->name
+                       : mk_str_eq(name, MK_STR("VERSION")) ? service->version
+                                                            : service->description;
+    return text ? text : "";
+}
+
+static void append_doc_body(const struct duda_service *service, struct mk_buf *out)
+{
+    mk_str rest = dev_doc_body;
+    while (rest.p) {
+        mk_buf_add(out, mk_str_cut(&rest, '@'));
+        if (rest.p)
+            mk_html_escape(out, mk_str_from_c(doc_text(service, mk_str_cut(&rest, '@'))));
+    }
+}
+
+/* The hashes allow the style and the script of the page, so that no other text can become a script. */
+static void append_doc_head(const struct duda_service *service, struct mk_buf *out)
+{
+    mk_buf_addf(out,
+                "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>"
+                "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n"
+                "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; script-src '%.*s'; "
+                "style-src '%.*s'; connect-src http: https:; img-src blob:; base-uri 'none'; "
+                "form-action 'none'\">\n<title>",
+                MK_STR_ARG(dev_doc_script_hash), MK_STR_ARG(dev_doc_style_hash));
+    mk_html_escape(out, mk_str_from_c(doc_text(service, MK_STR("TITLE"))));
+    mk_buf_add(out, MK_STR("</title>\n<style>"));
+    mk_buf_add(out, dev_doc_style);
+    mk_buf_add(out, MK_STR("</style>\n"));
+}
+
 static void write_doc_page(const struct dev_introspection *d, mk_str json, struct mk_buf *out)
 {
-    mk_buf_add(out, MK_STR("<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>"
-                           "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<style>\n"));
-    mk_buf_add(out, dev_doc_style);
-    mk_buf_add(out, MK_STR("</style>\n<title>"));
-    mk_html_escape(out, mk_str_from_c(d->service->name));
-    mk_buf_add(out, MK_STR("</title>\n<h1>"));
-    mk_html_escape(out, mk_str_from_c(d->service->name));
-    mk_buf_add(out, MK_STR("</h1>\n<main></main>\n<script type=application/json id=api>"));
+    append_doc_head(d->service, out);
+    append_doc_body(d->service, out);
+    mk_buf_add(out, MK_STR("<script type=application/json id=api>"));
     append_script_json(out, json);
-    mk_buf_add(out, MK_STR("</script>\n<script>\n"));
+    mk_buf_add(out, MK_STR("</script>\n<script>"));
     mk_buf_add(out, dev_doc_script);
     mk_buf_add(out, MK_STR("</script>\n</html>\n"));
 }

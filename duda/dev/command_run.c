@@ -220,8 +220,8 @@ static bool start_doc_process(struct run *r, const struct dev_source_unit *unit,
  * source, or index.c of a folder; "/shop/.duda/doc" documents shop.c. */
 static bool is_doc_request(const struct dev_source_unit *unit, mk_str target)
 {
-    mk_str url_segment = mk_str_from_c(unit->url_segment);
-    return mk_str_eq(mk_str_skip(target, url_segment.len ? url_segment.len + 1 : 0), MK_STR(DEV_DOC_PATH));
+    mk_str url_segment = mk_str_from_c(unit->url_segment), path = mk_str_cut(&target, '?');
+    return mk_str_eq(mk_str_skip(path, url_segment.len ? url_segment.len + 1 : 0), MK_STR(DEV_DOC_PATH));
 }
 
 static bool on_request_check(void *ctx, bool html, mk_str method, mk_str target, int fd,

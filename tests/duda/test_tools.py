@@ -559,43 +559,185 @@ DUDA_TEST(queries)
     assert done.code == 0, done
 
 
-def test_doc_page_sends_requests(call, monkey, odd, tmp_path):
-    page = call("doc", odd).out
-    assert page.count("</script>") == 2 and "<b>" not in page
+def serve_doc_page(monkey, tmp_path, source):
     if not browser.FOUND:
         pytest.skip("no Chromium here")
     cache = tmp_path.parent / "cache"
     cache.mkdir(exist_ok=True)
-    server = monkey(args=["run", "-p", "0", odd], environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+    return monkey(args=["run", "-p", "0", source], environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+
+
+def send(b, card):
+    """Sends the form of a card, waits until the response is complete, and returns the text of the response."""
+    b.run(f"document.querySelector('{card} form').requestSubmit()")
+    b.wait_for(f"document.querySelector('{card} .status')?.innerText.includes('in total')")
+    return b.run(f"document.querySelector('{card} .output').innerText")
+
+
+def press(b, key, text="", code=0):
+    for kind in ("keyDown", "keyUp"):
+        b.call("Input.dispatchKeyEvent", type=kind, key=key, text=text if kind == "keyDown" else "", windowsVirtualKeyCode=code)
+
+
+def test_doc_page_sends_requests(call, monkey, odd, tmp_path):
+    page = call("doc", odd).out
+    assert page.count("</script>") == 2 and "<b>." not in page and not re.search(r"(src|href)=.?(https?:)?//", page), "the page loads nothing"
+    server = serve_doc_page(monkey, tmp_path, odd)
     with browser.Browser(tmp_path) as b:
         b.goto(server.url + "/.duda/doc")
-        assert b.run("document.querySelectorAll('form').length") == 8
-        b.run("""(() => { const f = [...document.querySelectorAll('form')].find(f => f.closest('section').innerText.startsWith('GET /items'));
-                 f.querySelector('input').value = '12'; f.querySelector('button').click(); f.id = 'tried'; })()""")
-        b.wait_for("document.querySelector('#tried pre').textContent.includes('/items/12')")
-        assert b.run("document.querySelector('#tried pre').textContent").startswith("200 OK")
+        assert b.run("document.querySelectorAll('.card').length") == 8
+        card = '[id="any-get-items-.id"]'
+        assert re.match(r"GET\s+/items/{id}\s+Both\.", b.run(f"document.querySelector('{card}').innerText"))
+        b.goto(server.url + "/.duda/doc?1#any-get-items-.id")
+        b.run(f"document.querySelector('{card} input').value = '12'")
+        answer = send(b, card)
+        assert answer.startswith("200 OK") and "/items/12" in answer
+        b.run(f"document.querySelector('{card} .headers').open = true")
+        assert "content-type: text/plain" in b.run(f"document.querySelector('{card} .headers pre').innerText")
+        assert b.console == []
 
 
 def test_doc_page_describes_schemas(monkey, tmp_path):
     """The page describes queries, types and fields, and its form contains an example."""
-    if not browser.FOUND:
-        pytest.skip("no Chromium here")
-    cache = tmp_path.parent / "cache"
-    cache.mkdir(exist_ok=True)
     (tmp_path / "shaped.c").write_text(SHAPED)
-    server = monkey(args=["run", "-p", "0", tmp_path / "shaped.c"],
-                    environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+    server = serve_doc_page(monkey, tmp_path, tmp_path / "shaped.c")
     with browser.Browser(tmp_path) as b:
         b.goto(server.url + "/.duda/doc")
+        b.run("document.querySelectorAll('.card').forEach(c => { c.open = true; })")
+        b.wait_for("document.querySelectorAll('.card form').length == document.querySelectorAll('.card').length")
+        b.run("document.querySelectorAll('.schema').forEach(c => { c.open = true; })")
         text = b.run("document.body.innerText")
-        for part in ("from (query)", "from 0, to 9", "one of red, blue", "part.weight", "list of string", 'A "group".', "Conflict"):
+        for part in ("query, integer, from 0, to 9", "one of red, blue", "part.weight", "list of string", 'A "group".', "Conflict"):
             assert part in text, part
-        form = "[...document.querySelectorAll('section')].find(s => s.innerText.startsWith('%s')).querySelector('form')"
-        ask, take = form % "GET /ask", form % "POST /take"
-        b.run(f"{ask}.elements.color.value = 'blue'; {ask}.requestSubmit()")
-        b.wait_for(f"{ask}.querySelector('pre').textContent.endsWith('3 1')")
-        b.run(f"{take}.requestSubmit()")
-        b.wait_for(f"{take}.querySelector('pre').textContent.startsWith('200')")
+        b.run("document.querySelector('#ask [name=\"query:color\"]').value = 'blue'")
+        assert send(b, "#ask").endswith("3 1")
+        assert send(b, "#take").startswith("200")
+        body = b.run("JSON.parse(document.querySelector('#take textarea').value)")
+        assert body["part"] == {"weight": 0.1, "tags": ["text"]} and body["color"] == "red"
+        b.run("document.querySelector('#take textarea').value = '{'; document.querySelector('#take textarea').dispatchEvent(new Event('input', {bubbles: true}))")
+        assert "JSON" in b.run("document.querySelector('#take .note.bad').innerText")
+        assert send(b, "#take").startswith("400") and '"pointer"' in b.run("document.querySelector('#take .content').innerText")
+
+
+def test_doc_page_authorizes_requests(monkey, tmp_path):
+    """The page sends tokens and keys, survives a reload, and shows a curl command that does the same."""
+    (tmp_path / "orders.c").write_text(ORDERS)
+    server = serve_doc_page(monkey, tmp_path, tmp_path / "orders.c")
+    with browser.Browser(tmp_path) as b:
+        b.goto(server.url + "/.duda/doc#create")
+        assert b.run("document.title") == "Orders" and "1.4.0" in b.run("document.querySelector('h1').innerText")
+        assert send(b, "#create").startswith("401")
+        b.run("document.getElementById('authorize').click()")
+        assert b.run("[...document.querySelectorAll('legend')].map(e => e.textContent)") == [
+            "session (cookie __Host-orders-session)", "header_X-Key (header X-Key)", "jwt (bearer)", "basic", "bearer", "query_key (query key)", "cookie_c (cookie c)"]
+        b.run("""(() => { const e = document.querySelector('#authorization form').elements; e['jwt:value'].value = 't'; e['header_X-Key:value'].value = 'sesame';
+                 e['basic:user'].value = "a'b"; e['basic:password'].value = 'ü'; document.querySelector('#authorization .send').click(); })()""")
+        b.wait_for("document.getElementById('authorize').textContent == 'Authorized (3)'")
+        b.run("document.querySelector('#create textarea').value = JSON.stringify({name: \"it's <b>\", count: 5})")
+        assert send(b, "#create").startswith("201 Created")
+        assert b.run("JSON.parse(document.querySelector('#create .content').innerText)") == {"name": "it's <b>", "count": 5}
+        check_curl(b, "#create", "HTTP/1.1 201", "it's <b>")
+        b.goto(server.url + "/.duda/doc?again#attach")
+        assert b.run("document.getElementById('authorize').textContent") == "Authorized (3)"
+        b.run("""(() => { const files = new DataTransfer(); files.items.add(new File(['12345'], 'a;b.png')); const f = document.querySelector('#attach form');
+                 f.elements['form:photo'].files = files.files; f.elements['form:name'].value = 'me'; })()""")
+        assert send(b, "#attach").endswith("me 5")
+        (tmp_path / "a;b.png").write_text("12345")
+        check_curl(b, "#attach", "HTTP/1.1 200", "me 5", tmp_path)
+        for card, field, wanted in (("show-get-basic", "Authorization: Basic YSdiOsO8", 401), ("show-get-staff-log", "X-Key: sesame", 200)):
+            b.goto(f"{server.url}/.duda/doc?{card}#{card}")
+            assert send(b, "#" + card).startswith(str(wanted))
+            assert field in b.run(f"document.querySelector('#{card} .curl').innerText")
+        b.run("document.getElementById('authorize').click(); document.querySelector('#authorization [value=forget]').click()")
+        b.wait_for("document.getElementById('authorize').textContent == 'Authorize'")
+        assert send(b, "#show-get-staff-log").startswith("403")
+
+
+def check_curl(b, card, *parts, folder=None):
+    *parts, folder = (*parts, folder) if isinstance(parts[-1], str) else parts
+    text = b.run(f"document.querySelector('{card} .curl').textContent")
+    done = subprocess.run(["bash", "-c", text.replace("curl -i", "curl -s -i")], cwd=folder, capture_output=True, text=True, timeout=SECONDS)
+    for part in parts:
+        assert part in done.stdout, (text, done)
+
+
+def test_doc_page_works_with_the_keyboard_and_on_a_phone(monkey, tmp_path):
+    (tmp_path / "orders.c").write_text(ORDERS)
+    server = serve_doc_page(monkey, tmp_path, tmp_path / "orders.c")
+    with browser.Browser(tmp_path) as b:
+        b.goto(server.url + "/.duda/doc")
+        cards = "[...document.querySelectorAll('.card')].filter(c => c.checkVisibility()).map(c => c.id)"
+        press(b, "/", "/", 191)
+        assert b.run("document.activeElement.id") == "search"
+        for letter in "staff log":
+            press(b, letter, letter)
+        assert b.run(cards) == ["show-get-staff-log"]
+        press(b, "x", "x")
+        assert b.run(cards) == [] and b.run("document.getElementById('nothing').checkVisibility()")
+        press(b, "Escape", code=27)
+        assert len(b.run(cards)) == 9
+        while b.run("document.activeElement.closest('.card')?.id") != "create":
+            press(b, "Tab", code=9)
+        press(b, "Enter", "\r", 13)
+        b.wait_for("!!document.querySelector('#create form')")
+        while b.run("document.activeElement.name") != "body":
+            press(b, "Tab", code=9)
+        b.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", windowsVirtualKeyCode=13, modifiers=2)
+        b.wait_for("document.querySelector('#create .status')?.innerText.startsWith('401')")
+        b.look(width=390, height=800, dark=True, mobile=True)
+        b.run("document.querySelectorAll('.card, .card details').forEach(c => { c.open = true; })")
+        b.wait_for("document.querySelectorAll('.card form').length == 9")
+        assert b.run("document.documentElement.scrollWidth") <= 390
+        assert b.run("getComputedStyle(document.body).backgroundColor") == "rgb(23, 17, 13)"
+        small = "[...document.querySelectorAll('button, input, select')].filter(e => e.checkVisibility() && e.getBoundingClientRect().height < 32).length"
+        assert b.run(small) == 0, "fingers need large controls"
+
+
+def test_doc_page_of_a_folder_knows_its_path(monkey, tmp_path):
+    """The page of /shop/.duda/doc sends requests below /shop."""
+    folder = tmp_path / "services"
+    folder.mkdir()
+    (folder / "shop.c").write_text("#include <duda.h>\nstatic int show(struct duda_ctx *d) { return duda_puts(d, duda_path(d).p); }\n"
+                                   'DUDA_SERVICE(shop, DUDA_GET("/items", show, "Shows."));\n')
+    server = serve_doc_page(monkey, tmp_path, folder)
+    with browser.Browser(tmp_path) as b:
+        b.goto(server.url + "/shop/.duda/doc#show")
+        assert send(b, "#show").endswith("/items")
+        assert "/shop/items'" in b.run("document.querySelector('#show .curl').innerText")
+
+
+def test_doc_page_shows_streams_and_files(monkey, tmp_path):
+    (tmp_path / "stream.c").write_text(r"""#include <duda.h>
+static int stream(struct duda_ctx *d)
+{
+    int e = 0;
+    for (int i = 0; !e && i < 1000; i++) {
+        e = duda_sse_send(d, &(struct mk_sse_event){.data = MK_STR("tick")});
+        e = e ? e : duda_sleep(d, 50);
+    }
+    return e;
+}
+static int picture(struct duda_ctx *d)
+{
+    int e = duda_content_type(d, MK_STR("image/svg+xml"));
+    return e ? e : duda_puts(d, "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>");
+}
+static int bytes(struct duda_ctx *d)
+{
+    int e = duda_content_type(d, MK_STR("application/octet-stream"));
+    return e ? e : duda_write(d, MK_STR("\0\1\2"));
+}
+DUDA_SERVICE(stream, DUDA_GET("/stream", stream, "Streams."), DUDA_GET("/picture", picture, "A picture."), DUDA_GET("/bytes", bytes, "Bytes."));
+""")
+    server = serve_doc_page(monkey, tmp_path, tmp_path / "stream.c")
+    with browser.Browser(tmp_path) as b:
+        b.goto(server.url + "/.duda/doc#stream")
+        b.run("document.querySelector('#stream form').requestSubmit()")
+        b.wait_for("document.querySelector('#stream .content')?.textContent.split('tick').length > 3")
+        b.run("document.querySelector('#stream .stop').click()")
+        b.wait_for("document.querySelector('#stream .output').innerText.includes('Stopped after')")
+        b.goto(server.url + "/.duda/doc?1#bytes")
+        assert "3 bytes" in send(b, "#bytes") and b.run("document.querySelector('#bytes a[download]').href.startsWith('blob:')")
 
 
 def test_error_page_reloads_after_the_fix(monkey, odd, tmp_path):
