@@ -120,7 +120,8 @@ static void walk_routes(struct walk_routes *w, const struct duda_routes *table, 
             walk_route_group(w, entry, text.len, depth);
         else if (entry->kind == DUDA_IS_HOST)
             w->route.host = entry->path;
-        else if (entry->kind == DUDA_IS_BEFORE || entry->kind == DUDA_IS_REQUIRE)
+        else if (entry->kind == DUDA_IS_BEFORE || entry->kind == DUDA_IS_AROUND ||
+                 entry->kind == DUDA_IS_REQUIRE)
             add_middleware(&w->route, entry);
     }
 }

@@ -451,7 +451,7 @@ DUDA_SERVICE(orders, DUDA_GET("/health", show, "Health."), DUDA_GROUP("/staff", 
                        .responses = "201 409", .problem = &failure),
              DUDA_POST("/photos", attach, "Attaches.", .form = &order, .files = "photo thumbs[]? notes?", .responses = "200"),
              DUDA_GROUP("/keyed", staff, "Keyed.", .security = "basic query:key cookie:c bearer"),
-             DUDA_GET("/basic", show, "Basic.", .security = "basic bearer query:key cookie:c"));
+             DUDA_GET("/basic", show, "Basic.", .security = "basic bearer query:key cookie:c", .tags = "staff, , \"odd\""));
 """
 
 
@@ -481,6 +481,8 @@ def test_openapi_describes_authentication_files_and_types(call, tmp_path):
     assert create["requestBody"]["required"] is True
     assert create["responses"]["409"]["content"] == {"application/json": {"schema": {"$ref": "#/components/schemas/failure"}}}
     assert list(create["responses"]["400"]["content"]) == ["application/problem+json"], "Duda sends the errors of duda_bind_json()"
+    assert api["paths"]["/basic"]["get"]["tags"] == ["staff", '"odd"']
+    assert [tag["name"] for tag in api["tags"]] == ["/staff", "/keyed", "staff", '"odd"']
     form = attach["requestBody"]["content"]["multipart/form-data"]["schema"]
     assert list(attach["requestBody"]["content"]) == ["multipart/form-data"] and form["required"] == ["name", "photo"]
     assert list(form["properties"]) == ["name", "count", "photo", "thumbs[]", "notes"]
@@ -699,6 +701,7 @@ def test_doc_page_of_a_folder_knows_its_path(monkey, tmp_path):
     folder.mkdir()
     (folder / "shop.c").write_text("#include <duda.h>\nstatic int show(struct duda_ctx *d) { return duda_puts(d, duda_path(d).p); }\n"
                                    'DUDA_SERVICE(shop, DUDA_GET("/items", show, "Shows."));\n')
+    (folder / "other.c").write_text((folder / "shop.c").read_text().replace("SERVICE(shop", "SERVICE(other"))
     server = serve_doc_page(monkey, tmp_path, folder)
     with browser.Browser(tmp_path) as b:
         b.goto(server.url + "/shop/.duda/doc#show")

@@ -46,8 +46,9 @@ static void append_openapi_path(struct mk_buf *path, const char *pattern)
         mk_buf_add_char(path, '/');
 }
 
-/* Groups of routes become tags, which are named after the paths of the groups. */
-static mk_str tag_name(const struct dev_route *r)
+/* Groups of routes become tags, which are named after the paths of the groups, unless the routes have tags of
+ * their own. */
+static mk_str group_tag(const struct dev_route *r)
 {
     return r->group_len ? mk_str_of(r->pattern, r->group_len) : MK_STR("/");
 }
@@ -121,6 +122,34 @@ static void write_operation_id(struct mk_buf *id, struct operation_ids *operatio
     }
 }
 
+/* Takes the next tag off a list such as "orders, admin". Returns an empty string if there are no more. */
+static mk_str next_tag(mk_str *tags)
+{
+    mk_str tag = MK_STR("");
+    while (tags->p && tag.len == 0)
+        tag = mk_str_trim(mk_str_cut(tags, ','));
+    return tag;
+}
+
+static bool has_own_tags(const struct dev_route *r)
+{
+    mk_str tags = mk_str_from_c(r->line->tags ? r->line->tags : "");
+    return next_tag(&tags).len > 0;
+}
+
+static void write_operation_tags(struct mk_json_writer *json, const struct dev_route *r)
+{
+    mk_str tags = mk_str_from_c(r->line->tags ? r->line->tags : ""), tag;
+    if (!has_own_tags(r) && !r->group)
+        return;
+    mk_json_begin_array(mk_json_key(json, "tags"));
+    while ((tag = next_tag(&tags)).len)
+        mk_json_string(json, tag);
+    if (!has_own_tags(r))
+        mk_json_string(json, group_tag(r));
+    mk_json_end_array(json);
+}
+
 static void write_operation(struct openapi_writer *w, const struct dev_route *r, const char *method)
 {
     struct mk_json_writer *json = w->json;
@@ -134,11 +163,7 @@ static void write_operation(struct openapi_writer *w, const struct dev_route *r,
         mk_buf_addf(&id, "For the host %s.", r->host);
         mk_json_string(mk_json_key(json, "description"), mk_buf_str(&id));
     }
-    if (r->group) {
-        mk_json_begin_array(mk_json_key(json, "tags"));
-        mk_json_string(json, tag_name(r));
-        mk_json_end_array(json);
-    }
+    write_operation_tags(json, r);
     write_params(w, r);
     dev_openapi_write_security(json, w->security, r->security);
     dev_openapi_write_request_body(json, w->named, r->line, method);
@@ -241,8 +266,7 @@ static void write_path_once(const struct dev_route *r, void *ctx)
 
 struct tags {
     struct mk_json_writer *json;
-    size_t from;                    /* position of the tags in the document */
-    const struct duda_route *group; /* the group that was written last */
+    size_t from; /* position of the tags in the document */
     size_t n;
 };
 
@@ -253,34 +277,40 @@ static bool is_tag_written(const struct tags *t, mk_str name)
     struct mk_json_writer w = mk_json_writer_to(&text);
     mk_json_begin_object(&w);
     mk_json_string(mk_json_key(&w, "name"), name);
+    mk_buf_add_char(&text, ',');
     mk_str written = mk_str_skip(mk_buf_str(t->json->out), t->from);
     return memmem(written.p, written.len, text.p, text.len);
 }
 
-/* Writes the tag of the route's group unless it is already in the document. The routes of a group are
- * adjacent, except for nested groups. */
-static void write_tag_once(const struct dev_route *r, void *ctx)
+/* Writes a tag unless it is already in the document. */
+static void write_tag_once(struct tags *t, mk_str name, const char *description)
 {
-    struct tags *t = ctx;
-    if (!r->group || r->group == t->group)
-        return;
-    t->group = r->group;
-    if (is_tag_written(t, tag_name(r)))
+    if (is_tag_written(t, name))
         return;
     if (t->n++ == 0) {
         mk_json_newline(t->json);
         mk_json_begin_array(mk_json_key(t->json, "tags"));
     }
     mk_json_begin_object(t->json);
-    mk_json_string(mk_json_key(t->json, "name"), tag_name(r));
-    mk_json_cstr(mk_json_key(t->json, "description"), r->group->summary ? r->group->summary : "");
+    mk_json_string(mk_json_key(t->json, "name"), name);
+    mk_json_cstr(mk_json_key(t->json, "description"), description ? description : "");
     mk_json_end_object(t->json);
+}
+
+static void write_tags_of_route(const struct dev_route *r, void *ctx)
+{
+    struct tags *t = ctx;
+    mk_str tags = mk_str_from_c(r->line->tags ? r->line->tags : ""), tag;
+    while ((tag = next_tag(&tags)).len)
+        write_tag_once(t, tag, NULL);
+    if (r->group && !has_own_tags(r))
+        write_tag_once(t, group_tag(r), r->group->summary);
 }
 
 static void write_tags(const struct dev_introspection *d, struct mk_json_writer *w)
 {
     struct tags tags = {.json = w, .from = w->out->len};
-    dev_introspect_each_route(d, write_tag_once, &tags);
+    dev_introspect_each_route(d, write_tags_of_route, &tags);
     if (tags.n)
         mk_json_end_array(w);
 }

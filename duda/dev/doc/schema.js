@@ -17,8 +17,12 @@ function typeText(schema) {
     const s = resolveSchema(schema);
     if (s.type === "array")
         return `list of ${typeText(s.items)}`;
+    if (s.additionalProperties?.type || s.additionalProperties?.$ref)
+        return `map of ${typeText(s.additionalProperties)}`;
     if (s.format === "binary")
         return "file";
+    if (s.contentEncoding)
+        return s.contentEncoding;
     return schemaName(schema) || s.format || s.type || "any";
 }
 
@@ -40,6 +44,8 @@ function limitsText(schema) {
         words.push(`at least ${s.minItems} items`);
     if (s.maxItems)
         words.push(`at most ${s.maxItems} items`);
+    if (s.uniqueItems)
+        words.push("without duplicates");
     if (s.pattern)
         words.push(s.pattern);
     if (s.description && !schema.$ref)
@@ -56,8 +62,14 @@ function exampleText(s) {
     const texts = {
         uuid: "3fa85f64-5717-4562-b3fc-2c963f66afa6",
         date: new Date().toISOString().slice(0, 10),
+        "date-time": `${new Date().toISOString().slice(0, 19)}Z`,
+        email: "ana@example.org",
+        uri: "https://example.org/",
+        decimal: "12.50",
         "^[0-9A-Fa-f]+$": "c0ffee",
     };
+    if (s.contentEncoding)
+        return btoa("text");
     const text = texts[s.format] ?? texts[s.pattern] ?? "text";
     return text.padEnd(s.minLength || 0, "x").slice(0, s.maxLength || undefined);
 }
@@ -72,7 +84,8 @@ function exampleValue(schema, depth = 0) {
         return Array.from({length: n}, () => exampleValue(s.items, depth + 1));
     }
     if (s.type === "object") {
-        const members = depth > DEPTH_MAX ? [] : Object.entries(s.properties || {});
+        const properties = s.additionalProperties ? {name: s.additionalProperties} : s.properties;
+        const members = depth > DEPTH_MAX ? [] : Object.entries(properties || {});
         return Object.fromEntries(members.map(([name, m]) => [name, exampleValue(m, depth + 1)]));
     }
     if (s.type === "boolean")
@@ -91,6 +104,8 @@ function eachMember(schema, each, path = "", depth = 0) {
         eachMember(s.items, each, `${path}[]`, depth);
         return;
     }
+    if (s.additionalProperties?.$ref || s.additionalProperties?.type)
+        eachMember(s.additionalProperties, each, `${path}.*`, depth + 1);
     for (const [name, member] of Object.entries(s.properties || {})) {
         const here = path ? `${path}.${name}` : name;
         each(here, member, (s.required || []).includes(name));
