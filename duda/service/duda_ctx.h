@@ -47,7 +47,10 @@ struct duda_worker_ctx {
     size_t n_terminated;
     const struct duda_crash_policy *rules; /* crash limits */
     int64_t out_of_memory_logged_at;       /* time of the last out-of-memory message */
-    struct duda_ctx *events;               /* handlers that stream server-sent events */
+    struct duda_ctx *drain_listeners;      /* event streams, and handlers that called duda_end_on_drain() */
+    struct mk_timer sse_timer;             /* sends keep-alive comments in idle event streams */
+    bool sse_timer_runs;
+    uint32_t sse_keep_alive_ms;            /* 0: no comments */
     bool is_draining;                      /* the worker is draining, and so are its event streams */
     const struct duda_service_ref *starts; /* service whose DUDA_START() functions run now; NULL: none */
     struct duda_route_cells {
@@ -149,6 +152,10 @@ struct duda_ctx {
                            * handler, too */
     bool runs_error_handlers; /* the fiber runs error handlers: see service/error_handlers.h */
     bool runs, woken;
+    bool is_event_stream;  /* sends server-sent events */
+    bool sse_was_active;   /* the event stream has sent an event since the last tick of the timer */
+    bool sse_has_retry;    /* the service has told the client when to reconnect */
+    bool ends_on_drain;    /* see duda_end_on_drain() */
     bool is_drained;       /* the draining worker ended the event stream, and all of it was sent */
     bool is_refused;       /* the response is an error that explains why the handler refused the request */
     bool is_queued;        /* the handler is in the list of woken handlers */
@@ -159,8 +166,9 @@ struct duda_ctx {
     uint64_t began_us;
     struct mk_timer deadline;
     struct duda_ctx *next_woken;
-    struct duda_ctx *next_events, **events_link; /* NULL: no event stream */
-    void (*on_task_end)(void *ctx, int result);  /* called when a background task is gone; may be NULL */
+    struct duda_ctx *next_drain_listener, **drain_listener_link; /* NULL: not in the list */
+    struct duda_wait *drainable_wait;                            /* the wait that a drain ends; NULL: none */
+    void (*on_task_end)(void *ctx, int result); /* called when a background task is gone; may be NULL */
     void *task_end_ctx;
     struct duda_topic_receiver *topic_receiver;
     struct duda_lock_waiter *lock_waiters; /* locks held or awaited, most recent first */

@@ -16,6 +16,7 @@ MK_PLUGIN_DECLARE(duda);
 struct section {
     struct duda_crash_policy rules;
     bool lines;
+    uint32_t sse_keep_alive_ms;
     struct mk_conf_words writes;
     struct duda_shares shares;
 };
@@ -45,6 +46,13 @@ static const struct mk_conf_key keys[] = {
      .default_value = "off",
      .help = "Also log the source lines of a stack, which `addr2line` finds. Each worker then has a spawner, "
              "which starts programs outside of the sandbox."},
+    {.name = "SSEKeepAlive",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct section, sse_keep_alive_ms),
+     .default_value = "15s",
+     .zero_word = "off",
+     .help = "How long a stream of server-sent events may be silent before the server sends a comment, which "
+             "keeps the connection open and detects clients that have vanished."},
     {.name = "WritablePaths",
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),
@@ -94,6 +102,7 @@ static int load(struct mk_config *config, void **data)
     settings->crash_table = duda_crash_table_get(config);
     settings->n_published = mk_meter_get(config, MK_STR("topics"), MK_STR("main"));
     settings->rules = section->rules;
+    settings->sse_keep_alive_ms = section->sse_keep_alive_ms;
     settings->shares = &section->shares;
     settings->section = section;
     settings->session_config = duda_session_config_load(config);

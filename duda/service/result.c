@@ -44,7 +44,7 @@ static const struct {
     {-EFBIG, 413},        {-E2BIG, 413},        {-EDQUOT, 429},       {-EOPNOTSUPP, 501},  {-ENOMEM, 503},
     {-EAGAIN, 503},       {-EBUSY, 503},        {-ECONNREFUSED, 503}, {-ECONNRESET, 503},  {-EPIPE, 503},
     {-EHOSTUNREACH, 503}, {-ENETUNREACH, 503},  {-EXFULL, 503},       {-ENODEV, 503},      {-ENOKEY, 503},
-    {-ETIME, 503},        {-ETIMEDOUT, 504},    {-ENOSPC, 507},
+    {-ETIME, 503},        {-ESHUTDOWN, 503},    {-ETIMEDOUT, 504},    {-ENOSPC, 507},
 };
 
 unsigned duda_result_errno_to_status(int error)
@@ -98,7 +98,7 @@ static bool is_logged_failure(struct duda_ctx *d, const char *message)
     int r = d->result;
     if (r >= 0)
         return r >= 500 && r <= 599 && message;
-    if (r == -ECANCELED || r == -ETIMEDOUT)
+    if (r == -ECANCELED || r == -ESHUTDOWN || r == -ETIMEDOUT)
         return r == -ETIMEDOUT && message;
     unsigned status = duda_result_errno_to_status(r);
     return !d->request || status >= 500 || status == 403 || message;

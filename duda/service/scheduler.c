@@ -212,7 +212,7 @@ static void free_handler(struct duda_ctx *d)
     int result = d->result;
     if (d->is_queued)
         remove_from_wake_queue(d);
-    if (d->events_link)
+    if (d->drain_listener_link)
         duda_sse_streams_remove(d);
     count_route_request(d);
     if (d->extras)

@@ -159,6 +159,11 @@ static int begin_sse_stream(struct duda_ctx *d)
     return 0;
 }
 
+mk_str duda_sse_last_id(struct duda_ctx *d)
+{
+    return duda_header(d, "Last-Event-ID");
+}
+
 int duda_sse_send_sized(struct duda_ctx *d, const struct mk_sse_event *event, size_t event_size)
 {
     static const struct mk_sse_event comment;
@@ -168,9 +173,12 @@ int duda_sse_send_sized(struct duda_ctx *d, const struct mk_sse_event *event, si
         e = mk_sse_write_sized(&text.buf, event ? event : &comment, event ? event_size : sizeof comment);
     if (!e && !duda_response_head_is_final(d))
         e = begin_sse_stream(d);
+    if (event && event->retry_ms)
+        d->sse_has_retry = true;
     if (!e)
         e = duda_write(d, mk_buf_str(&text.buf));
     duda_wait_end(&text.wait);
+    d->sse_was_active = true;
     return e ? e : duda_flush(d);
 }
 

@@ -3,40 +3,127 @@
 
 #include <errno.h>
 
-/* The handler's waits return the same error as after a disconnect; the client sees a regular end of the
- * stream and reconnects. */
+#include "service/suspend.h"
+
+enum { RETRY_MIN_MS = 500, RETRY_SPREAD_MS = 3000, KEEP_ALIVE_MIN_MS = 2 };
+
+/* ---- Keep-alive comments ---- */
+
+/* Every call of duda_sse_send() writes whole events, so a comment fits between any two of them. A stream with
+ * unsent output needs none: TCP notices if its client is gone. */
+static void send_keep_alive(struct duda_ctx *d)
+{
+    bool is_idle = d->fiber && !d->runs && !d->cancel_error && d->output == DUDA_OUTPUT_STREAMED &&
+                   d->waits_for == DUDA_SUSPEND_FOR_WAKE && !d->out.len;
+    if (!is_idle)
+        return;
+    mk_buf_add(&d->out, MK_STR(":\n\n"));
+    mk_request_resume(d->request);
+}
+
+/* Runs twice per interval: a stream that has sent nothing since the last time gets a comment. */
+static void on_keep_alive_timer(struct mk_timer *t)
+{
+    struct duda_worker_ctx *worker_ctx = MK_CONTAINER(t, struct duda_worker_ctx, sse_timer);
+    bool has_streams = false;
+    for (struct duda_ctx *d = worker_ctx->drain_listeners; d; d = d->next_drain_listener) {
+        if (!d->is_event_stream)
+            continue;
+        has_streams = true;
+        if (!d->sse_was_active)
+            send_keep_alive(d);
+        d->sse_was_active = false;
+    }
+    if (has_streams)
+        mk_timer_set(t, worker_ctx->worker, worker_ctx->sse_keep_alive_ms / 2);
+    worker_ctx->sse_timer_runs = has_streams;
+}
+
+static void start_keep_alive_timer(struct duda_worker_ctx *worker_ctx)
+{
+    if (worker_ctx->sse_timer_runs || worker_ctx->sse_keep_alive_ms < KEEP_ALIVE_MIN_MS)
+        return;
+    worker_ctx->sse_timer_runs = true;
+    mk_timer_init(&worker_ctx->sse_timer, on_keep_alive_timer);
+    mk_timer_set(&worker_ctx->sse_timer, worker_ctx->worker, worker_ctx->sse_keep_alive_ms / 2);
+}
+
+/* ---- Draining ---- */
+
+/* Spreads the reconnections of the clients, unless the service has chosen their delay. */
+static void append_retry(struct duda_ctx *d)
+{
+    uint16_t random;
+    if (d->sse_has_retry || d->output != DUDA_OUTPUT_STREAMED || !d->out.max)
+        return;
+    mk_random(&random, sizeof random);
+    mk_buf_addf(&d->out, "retry: %u\n\n", RETRY_MIN_MS + (unsigned)random % RETRY_SPREAD_MS);
+}
+
+/* Every wait of the handler fails; the client sees a regular end of the stream and reconnects. */
 static void end_sse_stream(struct duda_ctx *d)
 {
+    if (d->cancel_error)
+        return;
     d->is_drained = true;
-    (void)duda_suspend_cancel(d, -ECANCELED);
+    (void)duda_suspend_cancel(d, -ESHUTDOWN);
+    append_retry(d);
     duda_wake(d);
+}
+
+static void notify_drain_listener(struct duda_ctx *d)
+{
+    if (d->is_event_stream)
+        end_sse_stream(d);
+    else if (d->drainable_wait)
+        duda_wait_wake(d->drainable_wait);
+}
+
+static void add_drain_listener(struct duda_ctx *d)
+{
+    struct duda_worker_ctx *worker_ctx = d->worker_ctx;
+    if (d->drain_listener_link)
+        return;
+    d->next_drain_listener = worker_ctx->drain_listeners;
+    d->drain_listener_link = &worker_ctx->drain_listeners;
+    if (worker_ctx->drain_listeners)
+        worker_ctx->drain_listeners->drain_listener_link = &d->next_drain_listener;
+    worker_ctx->drain_listeners = d;
 }
 
 void duda_sse_streams_add(struct duda_ctx *d)
 {
-    struct duda_worker_ctx *worker_ctx = d->worker_ctx;
-    d->next_events = worker_ctx->events;
-    d->events_link = &worker_ctx->events;
-    if (worker_ctx->events)
-        worker_ctx->events->events_link = &d->next_events;
-    worker_ctx->events = d;
-    if (worker_ctx->is_draining)
+    d->is_event_stream = true;
+    add_drain_listener(d);
+    start_keep_alive_timer(d->worker_ctx);
+    if (d->worker_ctx->is_draining)
         end_sse_stream(d);
 }
 
 void duda_sse_streams_remove(struct duda_ctx *d)
 {
-    if (!d->events_link)
+    if (!d->drain_listener_link)
         return;
-    *d->events_link = d->next_events;
-    if (d->next_events)
-        d->next_events->events_link = d->events_link;
-    d->events_link = NULL;
+    *d->drain_listener_link = d->next_drain_listener;
+    if (d->next_drain_listener)
+        d->next_drain_listener->drain_listener_link = d->drain_listener_link;
+    d->drain_listener_link = NULL;
 }
 
 void duda_sse_streams_drain(struct duda_worker_ctx *worker_ctx)
 {
     worker_ctx->is_draining = true;
-    for (struct duda_ctx *d = worker_ctx->events; d; d = d->next_events)
-        end_sse_stream(d);
+    for (struct duda_ctx *d = worker_ctx->drain_listeners; d; d = d->next_drain_listener)
+        notify_drain_listener(d);
+}
+
+bool duda_is_draining(struct duda_ctx *d)
+{
+    return d->worker_ctx->is_draining;
+}
+
+void duda_end_on_drain(struct duda_ctx *d)
+{
+    d->ends_on_drain = true;
+    add_drain_listener(d);
 }

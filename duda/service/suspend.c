@@ -110,6 +110,17 @@ KEEPS_FRAME int duda_wait_suspend(struct duda_wait *w)
     return 0;
 }
 
+int duda_suspend_until_drain(struct duda_wait *w)
+{
+    struct duda_ctx *d = w->d;
+    if (!d->ends_on_drain)
+        return duda_wait_suspend(w);
+    d->drainable_wait = w;
+    int e = d->worker_ctx->is_draining ? 0 : duda_wait_suspend(w);
+    d->drainable_wait = NULL;
+    return e ? e : d->worker_ctx->is_draining ? -ESHUTDOWN : 0;
+}
+
 void duda_wait_wake(struct duda_wait *w)
 {
     if (!w->is_active)

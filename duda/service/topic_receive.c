@@ -108,8 +108,8 @@ static int wait_for_message(struct duda_topic_receiver *l, uint32_t ms)
     mk_timer_init(&l->timer, on_receive_timeout);
     if (ms != MK_FOREVER)
         mk_timer_set(&l->timer, l->d->worker_ctx->worker, ms);
-    int e = duda_wait_suspend(&l->wait);
-    return e ? e : l->n ? 0 : -ETIME;
+    int e = duda_suspend_until_drain(&l->wait);
+    return l->n && e == -ESHUTDOWN && !l->d->cancel_error ? 0 : e ? e : l->n ? 0 : -ETIME;
 }
 
 static int await_message(struct duda_ctx *d, uint32_t ms)

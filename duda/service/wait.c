@@ -32,7 +32,7 @@ int duda_sleep(struct duda_ctx *d, uint32_t ms)
     if (e)
         return e;
     mk_timer_set(&sleep_wait.timer, duda_worker(d), ms);
-    e = duda_wait_suspend(&sleep_wait.wait);
+    e = duda_suspend_until_drain(&sleep_wait.wait);
     duda_wait_end(&sleep_wait.wait);
     return e;
 }

@@ -91,8 +91,10 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
         return -ENOMEM;
     worker_ctx->worker = worker;
     mk_timer_init(&worker_ctx->dead_worker_timer, check_dead_workers);
+    mk_timer_init(&worker_ctx->sse_timer, NULL);
     worker_ctx->sources = &settings->sources;
     worker_ctx->rules = &settings->rules;
+    worker_ctx->sse_keep_alive_ms = settings->sse_keep_alive_ms;
     worker_ctx->session_config = settings->session_config;
     worker_ctx->scopes = settings->scopes;
     worker_ctx->n_scopes = settings->n_services;
@@ -117,6 +119,7 @@ void duda_worker_ctx_free(struct mk_worker *worker)
     duda_topic_table_free(worker_ctx->topics);
     duda_lock_table_free(worker_ctx->locks);
     mk_timer_stop(&worker_ctx->dead_worker_timer);
+    mk_timer_stop(&worker_ctx->sse_timer);
     mk_buf_free(&worker_ctx->spare);
     duda_terminated_free_all(worker_ctx);
     for (size_t i = 0; i < MK_LEN(worker_ctx->stacks); i++)

@@ -143,6 +143,7 @@ struct duda_topic_message m;
 size_t n_people = 0;
 struct person *people = NULL;
 /* ---- duda/wait.h ---- */
+mk_str text;
 struct job {
     int n;
 };

@@ -85,8 +85,13 @@ MK_API int duda_attachment(struct duda_ctx *d, mk_str file_name);
  * Sends one event of a server-sent event (SSE) stream. The first event starts the response, as
  * text/event-stream and without a deadline. Each event is sent at once; the function waits while the client
  * reads too slowly. Returns -EINVAL if the name or the ID contains a line break. NULL, or an event with no
- * members set, sends a comment, which keeps the connection alive. A client that reconnects sends the ID of
- * the last event that it received: `duda_header(d, "Last-Event-ID")`.
+ * members set, sends a comment.
+ *
+ * While the handler waits, Duda sends a comment whenever the stream has been silent for up to `SSEKeepAlive`
+ * of [DUDA]: proxies keep the connection open, and the handler is cancelled if the client has vanished. When
+ * the worker drains, the stream ends at once: its waits return -ESHUTDOWN, and the client reconnects after 0.5
+ * to 3.5 seconds, a random time, unless the service has sent its own `retry_ms`. Do not call
+ * duda_write() in an event stream.
  *
  *     struct mk_sse_event tick = {.name = MK_STR("clock"), .data = now_text(d)};
  *     while (!(e = duda_sse_send(d, &tick)) && !(e = duda_sleep(d, 1000))) {
@@ -100,6 +105,10 @@ static inline int duda_sse_send(struct duda_ctx *d, const struct mk_sse_event *e
 {
     return duda_sse_send_sized(d, event, sizeof *event);
 }
+
+/** The ID of the last event that a reconnecting client has received (Last-Event-ID): continue after it. Absent
+ * if the client connects for the first time. The ID comes from the client: validate it. */
+MK_API mk_str duda_sse_last_id(struct duda_ctx *d) MK_API_MUST_USE;
 
 /** Sends early hints (103) to a browser: `link` is "</style.css>; rel=preload; as=style". Clients that do not
  * support early hints get none. Returns 0, -EINVAL, or -EALREADY. */

@@ -50,7 +50,7 @@ typedef int duda_verdict;
  *       429  -EDQUOT
  *       501  -EOPNOTSUPP
  *       503  -ENOMEM -EAGAIN -EBUSY -ECONNREFUSED -ECONNRESET -EPIPE -EHOSTUNREACH -ENETUNREACH -ENODEV
- *            -ENOKEY -EXFULL -ETIME
+ *            -ENOKEY -EXFULL -ETIME -ESHUTDOWN
  *       504  -ETIMEDOUT
  *       507  -ENOSPC
  *       500  all others

@@ -37,7 +37,7 @@ static mk_str state(struct duda_ctx *d)
     return duda_strdup(d, mk_buf_str(&text));
 }
 
-/* Runs until the client disconnects: duda_sse_send() or duda_sleep() then returns -ECANCELED. */
+/* Runs until the client disconnects (-ECANCELED), or the worker drains (-ESHUTDOWN). */
 static int events(struct duda_ctx *d)
 {
     size_t mark = duda_arena_mark(d);

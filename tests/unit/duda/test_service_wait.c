@@ -43,6 +43,11 @@ int duda_wait_suspend(struct duda_wait *w)
     return 0;
 }
 
+int duda_suspend_until_drain(struct duda_wait *w)
+{
+    return duda_wait_suspend(w);
+}
+
 void duda_wait_end(struct duda_wait *w)
 {
     assert_ptr_equal(w, current_wait);

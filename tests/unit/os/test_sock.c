@@ -74,6 +74,8 @@ static void check_connection(const char *where, const char *peer_text)
     assert_str(mk_buf_str(&text), peer_text);
     assert_true(peer.port > 0);
     assert_int_equal(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+    assert_int_equal(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    assert_int_equal(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 180000);
     assert_int_equal(option(fd, SOL_SOCKET, SO_SNDBUF), 200000);
     close(client);
     close(fd);
