@@ -39,7 +39,7 @@ def post(server, path, body, *fields):
 
 
 def test_cookbook_has_all_recipes():
-    assert PAGE.count("```c\n") == len(RECIPES) == 11
+    assert PAGE.count("```c\n") == len(RECIPES) == 12
     assert list(TEMPLATES) == ["guests.html"]
 
 

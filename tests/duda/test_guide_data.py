@@ -77,6 +77,9 @@ SHOWN |= {
     "backup": ("Streaming request bodies", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", backup, ""));'),
     "rates": ("JSON", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
 }
+SHOWN |= {
+    "report": ("Authentication", 0, [], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME/token", create_token, ""), DUDA_GROUP("/NAME", reports));'),
+}
 OF_POSTGRES = ["follow", "import"]
 LIBRARIES = {"mail": "small"}
 
@@ -115,7 +118,7 @@ def script(path, text):
 
 @pytest.mark.processes("an embedded server starts no programs")
 @pytest.mark.skipif(not redis_server.PROGRAM or not memcached_server.PROGRAM or not all(
-    services.has(p) for p in ("kv", "redis", "sqlite")), reason="a server or a library is missing")
+    services.has(p) for p in ("kv", "redis", "sqlite", "auth")), reason="a server or a library is missing")
 def test_code_blocks_work_with_real_servers(monkey, site):
     folder = site.path.parent
     (folder / "migrations").mkdir()
@@ -142,6 +145,9 @@ def test_code_blocks_work_with_real_servers(monkey, site):
                         f"[HTTP_CLIENT]\n    Name rates\n    Server {rates.address}\n")
         server.allow("delivered to")
         assert server.get("/first").text == "hello"
+        report = server.get("/report/token", "POST").text.strip()
+        assert server.get("/report/report", fields=[("Authorization", f"Bearer {report}")]).text == "A report for ana.\n"
+        assert server.get("/report/report")["WWW-Authenticate"] == 'Bearer realm="reports"'
         assert [server.get("/visit").text for _ in range(2)] == ["visitor 1\n", "visitor 2\n"]
         redis.ask("SET", "k", "v")
         assert [server.get("/redis/k").text, server.get("/redis/none").status] == ["v", 404]

@@ -233,9 +233,9 @@ static int crypto(struct duda_ctx *d)
     EXPECT(duda_hash(DUDA_SHA256, absent, &hash) == 0 && duda_hash(odd, absent, &hash) < 0 && duda_hmac(odd, absent, absent, &hash) < 0);
     EXPECT(duda_hkdf(DUDA_SHA256, absent, absent, absent, key, SIZE_MAX) == -EINVAL);
     EXPECT(duda_hkdf(DUDA_SHA256, absent, absent, absent, key, 255 * 32 + 1) == -EINVAL);
-    EXPECT(!duda_hasher_new(odd) && duda_password_hash(absent, text) == -EINVAL && duda_password_hash(nul, text) == -EINVAL);
-    EXPECT(duda_password_hash(large(DUDA_PASSWORD_MAX + 1), text) == -EINVAL);
-    EXPECT(!duda_password_verify(absent, absent) && !duda_password_verify(MK_STR("x"), nul) && !duda_password_verify(MK_STR("x"), large(1000)));
+    EXPECT(!duda_hasher_new(odd) && duda_password_hash_blocking(absent, text) == -EINVAL && duda_password_hash_blocking(nul, text) == -EINVAL);
+    EXPECT(duda_password_hash_blocking(large(DUDA_PASSWORD_MAX + 1), text) == -EINVAL);
+    EXPECT(!duda_password_verify_blocking(absent, absent) && !duda_password_verify_blocking(MK_STR("x"), nul) && !duda_password_verify_blocking(MK_STR("x"), large(1000)));
     EXPECT(!duda_base64url_decode(&out, MK_STR("a=")) && !duda_hex_decode(&out, MK_STR("abc")) && duda_hex_decode(&out, absent));
     errno = 0;
     EXPECT(!duda_jwt_key_new(DUDA_JWT_HS256, absent, MK_STR("short")) && errno == EINVAL);

@@ -34,7 +34,7 @@ def test_guestbook_sample_stores_escaped_entries(start):
     assert forged.status == 403 and "<h2>x</h2>" not in ana.get("/").text
 
 
-@needs("kv", "crypto")
+@needs("kv", "auth")
 def test_login_sample_signs_up_and_logs_in(start):
     server = start("login")
     ana, other = UserAgent(server), UserAgent(server)

@@ -12,7 +12,7 @@ import services
 from samples import CAN_RUN, UserAgent, needs, starter
 
 HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
-pytestmark = [CAN_RUN, needs("sql", "crypto")]
+pytestmark = [CAN_RUN, needs("sql", "auth")]
 
 PASSWORD = "correct horse"
 TEXTS = ["'; DROP TABLE goods; --", "1 OR 1=1", "' OR '1'='1", "1'; UPDATE goods SET price = 1; --", '"', "\\", "%", "_", "!", "$1",

@@ -24,6 +24,10 @@ extern const struct duda_schema person_schema;
 extern const struct mk_allocator memory;
 extern struct mk_buf out;
 
+/* ---- duda/auth.h ---- */
+mk_str stored;
+int find_token(struct duda_ctx *context, mk_str token_hash, struct duda_identity *identity);
+duda_fn list_orders, delete_order;
 /* ---- duda/body.h ---- */
 struct duda_value value;
 const char *name = "";
@@ -60,6 +64,8 @@ duda_job_fn send;
 int deliver(struct duda_ctx *context, mk_str text);
 /* ---- duda/json.h ---- */
 mk_str text;
+/* ---- duda/jwt.h ---- */
+duda_fn show_me, list_users;
 /* ---- duda/kv.h ---- */
 mk_str value, old, less, order, order_key;
 struct duda_kv *kv = NULL;

@@ -43,7 +43,7 @@ headers. For a first example, see [Write a plugin in ten minutes](../guide/plugi
 DUDA = Book(
     folder="duda/include/duda", page="docs/reference/duda-api.md", prefix="duda", names="duda",
     order="service request response form json body upload cookie session render template websocket topic memory wait lock config "
-          "test store jobs kv redis memcached sql postgres http smtp subprocess crypto gzip csv chart qr mail mime multipart schema "
+          "test store jobs kv redis memcached sql postgres http smtp subprocess crypto auth jwt gzip csv chart qr mail mime multipart schema "
           "value".split(),
     head="""# The interface of Duda
 
@@ -78,7 +78,8 @@ Common tasks, what they are called in Express, Flask, FastAPI and Go, and the fu
 | blocking work in a thread | `run_in_threadpool()` | duda_offload() |
 | HTTP client | `fetch()`, requests | duda_http_fetch() |
 | SQL query, transaction | `db.query()` | duda_sql_query(), duda_sql_begin() |
-| bearer token, Authorization | `HTTPBearer`, passport | duda_header(), duda_jwt_verify() |
+| bearer token, API key, Basic, Authorization | `HTTPBearer`, passport | duda_auth_bearer(), duda_auth_jwt(), duda_auth_basic() |
+| current user, role, permission | `req.user`, `current_user` | duda_identity(), duda_require_role() |
 | download (Content-Disposition) | `res.download()` | duda_header_set(), duda_send_file() |
 | rate limit | express-rate-limit | duda_store_rate_limit() |
 | cache with TTL | Flask-Caching | duda_store_get(), duda_store_set() |

@@ -31,7 +31,7 @@ static int hash_password_with_setting(mk_str password, const char *setting, char
     return e;
 }
 
-int duda_password_hash(mk_str password, char out[DUDA_PASSWORD_SIZE])
+int duda_password_hash_blocking(mk_str password, char out[DUDA_PASSWORD_SIZE])
 {
     char random[32], setting[CRYPT_GENSALT_OUTPUT_SIZE];
     if (!is_valid_crypt_input(password, DUDA_PASSWORD_MAX))
@@ -42,9 +42,9 @@ int duda_password_hash(mk_str password, char out[DUDA_PASSWORD_SIZE])
     return hash_password_with_setting(password, setting, out);
 }
 
-bool duda_password_verify(mk_str password, mk_str hash)
+bool duda_password_verify_blocking(mk_str password, mk_str hash)
 {
-    /* Verifying this dummy hash takes as long as verifying a hash from duda_password_hash(). */
+    /* Verifying this dummy hash takes as long as verifying a hash from duda_password_hash_blocking(). */
     static const char nothing[] = "$y$j9T$00000000000000000000..$";
     char setting[DUDA_PASSWORD_SIZE] = {0}, result[DUDA_PASSWORD_SIZE];
     bool is_user = is_valid_crypt_input(hash, sizeof setting - 1);

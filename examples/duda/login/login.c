@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: sign up, log in, show the user's devices, log out here or everywhere. Passwords are hashed in a
- * thread, because hashing is slow by design. */
-#define DUDA_USE "duda-kv"
+/* Sessions: sign up, log in, show the user's devices, log out here or everywhere. */
+#define DUDA_USE "duda-kv", "duda-auth"
 #include <duda.h>
-#include <duda/crypto.h>
+#include <duda/auth.h>
 #include <duda/kv.h>
 #include <errno.h>
 
@@ -72,35 +71,13 @@ static int refuse(struct duda_ctx *d, const char *error)
     return e ? e : duda_status(d, 403);
 }
 
-/* A job for a thread. It holds copies, because the handler may end before the job. */
-struct check {
-    char password[DUDA_PASSWORD_MAX + 1], hash[DUDA_PASSWORD_SIZE];
-    bool is_right;
-};
-
-static int hash(void *job)
-{
-    struct check *c = job;
-    return duda_password_hash(mk_str_from_c(c->password), c->hash);
-}
-
-static int compare(void *job)
-{
-    struct check *c = job;
-    c->is_right =
-        duda_password_verify(mk_str_from_c(c->password), c->hash[0] ? mk_str_from_c(c->hash) : MK_STR_NULL);
-    return 0;
-}
-
-static bool read_form(struct duda_ctx *d, mk_str *key, struct check *c)
+/* Returns the key of the user in the store; absent if a field of the form is invalid. */
+static mk_str read_form(struct duda_ctx *d)
 {
     mk_str user = duda_form(d, "user"), password = duda_form(d, "password");
-    *c = (struct check){.is_right = false};
-    if (!user.len || user.len > NAME_MAX_ || password.len < PASSWORD_MIN || password.len > DUDA_PASSWORD_MAX)
-        return false;
-    memcpy(c->password, password.p, password.len);
-    *key = duda_sprintf(d, "user/%.*s", MK_STR_ARG(user));
-    return key->p != NULL;
+    bool is_valid = user.len && user.len <= NAME_MAX_ && password.len >= PASSWORD_MIN &&
+                    password.len <= DUDA_PASSWORD_MAX;
+    return is_valid ? duda_sprintf(d, "user/%.*s", MK_STR_ARG(user)) : MK_STR_NULL;
 }
 
 static int enter(struct duda_ctx *d)
@@ -112,29 +89,27 @@ static int enter(struct duda_ctx *d)
 
 static int log_in(struct duda_ctx *d)
 {
-    struct check c;
-    mk_str key, stored = MK_STR_NULL;
-    if (!read_form(d, &key, &c))
+    mk_str key = read_form(d), hash = MK_STR_NULL;
+    bool matches;
+    if (!key.p)
         return refuse(d, "Name or password is wrong.");
-    int e = duda_kv_get(d, duda_kv_find(d, NULL), key, &stored);
-    if (!e && stored.len < sizeof c.hash)
-        memcpy(c.hash, stored.p, stored.len);
-    if (!e || e == -ENOENT)
-        e = duda_offload(d, NULL, compare, &c, sizeof c);
+    int e = duda_kv_get(d, duda_kv_find(d, NULL), key, &hash);
+    if (!e || e == -ENOENT) /* an unknown user takes as long as a wrong password */
+        e = duda_password_verify(d, duda_form(d, "password"), hash, &matches);
     if (e)
         return e;
-    return c.is_right ? enter(d) : refuse(d, "Name or password is wrong.");
+    return matches ? enter(d) : refuse(d, "Name or password is wrong.");
 }
 
 static int sign_up(struct duda_ctx *d)
 {
-    struct check c;
-    mk_str key;
-    if (!read_form(d, &key, &c))
+    char hash[DUDA_PASSWORD_SIZE];
+    mk_str key = read_form(d);
+    if (!key.p)
         return refuse(d, "A name has 1 to 40 bytes, a password at least 8.");
-    int e = duda_offload(d, NULL, hash, &c, sizeof c);
+    int e = duda_password_hash(d, duda_form(d, "password"), hash);
     if (!e)
-        e = duda_kv_compare_and_set(d, duda_kv_find(d, NULL), key, MK_STR_NULL, mk_str_from_c(c.hash), 0);
+        e = duda_kv_compare_and_set(d, duda_kv_find(d, NULL), key, MK_STR_NULL, mk_str_from_c(hash), 0);
     if (e == -ESTALE)
         return refuse(d, "This name is taken.");
     return e ? e : enter(d);

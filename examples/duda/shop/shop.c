@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shop: customers, goods, a basket in the session, and orders in transactions. It uses only SQL that both
  * SQLite and PostgreSQL support, so one line of the configuration switches between them. */
-#define DUDA_USE "duda-sql"
+#define DUDA_USE "duda-sql", "duda-auth"
 #include <duda.h>
-#include <duda/crypto.h>
+#include <duda/auth.h>
 #include <duda/sql.h>
 #include <errno.h>
 
@@ -320,37 +320,12 @@ static int show_orders(struct duda_ctx *d)
 
 /* ---- Customers ---- */
 
-/* A job for a thread, because hashing is slow by design. The thread works on a copy. */
-struct secret {
-    char password[DUDA_PASSWORD_MAX + 1], hash[DUDA_PASSWORD_SIZE];
-    bool is_right;
-};
-
-static int hash(void *job)
-{
-    struct secret *s = job;
-    return duda_password_hash(mk_str_from_c(s->password), s->hash);
-}
-
-/* An absent hash takes the same time, so that the response time does not reveal whether a customer exists. */
-static int compare(void *job)
-{
-    struct secret *s = job;
-    s->is_right =
-        duda_password_verify(mk_str_from_c(s->password), s->hash[0] ? mk_str_from_c(s->hash) : MK_STR_NULL);
-    return 0;
-}
-
-static bool read_secret(struct duda_ctx *d, struct secret *s)
+static bool is_form_complete(struct duda_ctx *d)
 {
     mk_str name = duda_form(d, "name"), password = duda_form(d, "password");
-    *s = (struct secret){.is_right = false};
-    if (!name.len || name.len > NAME_LEN_MAX || memchr(name.p, 0, name.len) ||
-        password.len < PASSWORD_LEN_MIN || password.len > DUDA_PASSWORD_MAX ||
-        memchr(password.p, 0, password.len))
-        return false;
-    memcpy(s->password, password.p, password.len);
-    return true;
+    return name.len && name.len <= NAME_LEN_MAX && !memchr(name.p, 0, name.len) &&
+           password.len >= PASSWORD_LEN_MIN && password.len <= DUDA_PASSWORD_MAX &&
+           !memchr(password.p, 0, password.len);
 }
 
 static int show_account_with(struct duda_ctx *d, unsigned status, const char *notice)
@@ -373,15 +348,15 @@ static int enter(struct duda_ctx *d)
 static int sign_up(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    struct secret s;
-    if (!read_secret(d, &s))
+    char hash[DUDA_PASSWORD_SIZE];
+    if (!is_form_complete(d))
         return show_account_with(d, 422, "A name has 1 to 40 bytes, a password at least 8.");
-    int e = duda_offload(d, NULL, hash, &s, sizeof s);
+    int e = duda_password_hash(d, duda_form(d, "password"), hash);
     if (e)
         return e;
     e = duda_sql_query(d, data(d), &result,
                        "INSERT INTO customers (name, password, joined) VALUES ($1, $2, $3)",
-                       duda_sql_text(duda_form(d, "name")), duda_sql_text(mk_str_from_c(s.hash)),
+                       duda_sql_text(duda_form(d, "name")), duda_sql_text(mk_str_from_c(hash)),
                        duda_sql_integer(mk_worker_now(duda_worker(d))));
     if (e == -EEXIST)
         return show_account_with(d, 409, "This name is taken.");
@@ -391,19 +366,19 @@ static int sign_up(struct duda_ctx *d)
 static int log_in(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    struct secret s;
-    bool is_whole = read_secret(d, &s);
-    int e = is_whole ? duda_sql_query(d, data(d), &result, "SELECT password FROM customers WHERE name = $1",
-                                      duda_sql_text(duda_form(d, "name")))
-                     : 0;
+    bool matches = false;
+    if (!is_form_complete(d))
+        return show_account_with(d, 403, "Name or password is wrong.");
+    int e = duda_sql_query(d, data(d), &result, "SELECT password FROM customers WHERE name = $1",
+                           duda_sql_text(duda_form(d, "name")));
     if (e)
         return fail(d, e, &result);
-    if (is_whole && result.n_rows && duda_sql_cell(&result, 0, 0)->text.len < sizeof s.hash)
-        memcpy(s.hash, duda_sql_cell(&result, 0, 0)->text.p, duda_sql_cell(&result, 0, 0)->text.len);
-    e = is_whole ? duda_offload(d, NULL, compare, &s, sizeof s) : 0;
+    /* An unknown customer takes as long as a wrong password. */
+    mk_str hash = result.n_rows ? duda_sql_cell(&result, 0, 0)->text : MK_STR_NULL;
+    e = duda_password_verify(d, duda_form(d, "password"), hash, &matches);
     if (e)
         return e;
-    return s.is_right ? enter(d) : show_account_with(d, 403, "Name or password is wrong.");
+    return matches ? enter(d) : show_account_with(d, 403, "Name or password is wrong.");
 }
 
 static int log_out(struct duda_ctx *d)

@@ -104,17 +104,17 @@ static void password_hash_is_salted_and_verified(void **state)
 {
     char hash[DUDA_PASSWORD_SIZE], other[DUDA_PASSWORD_SIZE];
     (void)state;
-    assert_int_equal(duda_password_hash(MK_STR("secret"), hash), 0);
-    assert_int_equal(duda_password_hash(MK_STR("secret"), other), 0);
+    assert_int_equal(duda_password_hash_blocking(MK_STR("secret"), hash), 0);
+    assert_int_equal(duda_password_hash_blocking(MK_STR("secret"), other), 0);
     assert_string_not_equal(hash, other);
-    assert_true(duda_password_verify(MK_STR("secret"), mk_str_from_c(hash)));
-    assert_false(duda_password_verify(MK_STR("Secret"), mk_str_from_c(hash)));
-    assert_false(duda_password_verify(MK_STR("secret"), MK_STR_NULL));
-    assert_false(duda_password_verify(MK_STR("secret"), MK_STR("*")));
-    assert_false(duda_password_verify(MK_STR("secret"), MK_STR("")));
-    assert_false(duda_password_verify(MK_STR(""), mk_str_from_c(hash)));
-    assert_int_equal(duda_password_hash(MK_STR(""), hash), -EINVAL);
-    assert_int_equal(duda_password_hash(MK_STR("a\0b"), hash), -EINVAL);
+    assert_true(duda_password_verify_blocking(MK_STR("secret"), mk_str_from_c(hash)));
+    assert_false(duda_password_verify_blocking(MK_STR("Secret"), mk_str_from_c(hash)));
+    assert_false(duda_password_verify_blocking(MK_STR("secret"), MK_STR_NULL));
+    assert_false(duda_password_verify_blocking(MK_STR("secret"), MK_STR("*")));
+    assert_false(duda_password_verify_blocking(MK_STR("secret"), MK_STR("")));
+    assert_false(duda_password_verify_blocking(MK_STR(""), mk_str_from_c(hash)));
+    assert_int_equal(duda_password_hash_blocking(MK_STR(""), hash), -EINVAL);
+    assert_int_equal(duda_password_hash_blocking(MK_STR("a\0b"), hash), -EINVAL);
 }
 
 int main(void)

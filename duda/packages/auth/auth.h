@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Internals of the package auth. */
+#ifndef AUTH_AUTH_H
+#define AUTH_AUTH_H
+
+#include <duda/auth.h>
+#include <monkey/worker.h>
+
+enum { AUTH_VERIFIED_MAX = 256, AUTH_VERIFIED_S = 60, AUTH_TAG_SIZE = 32 };
+
+/* Passwords that were right, in one worker: tags of a keyed hash, so memory contains no passwords. */
+struct auth_worker {
+    char key[AUTH_TAG_SIZE];
+    struct auth_verified {
+        char tag[AUTH_TAG_SIZE];
+        int64_t until;
+    } verified[AUTH_VERIFIED_MAX];
+};
+struct auth_worker *auth_worker_get(struct mk_worker *w);
+
+/* Returns the credentials of that scheme in the header Authorization; absent if there are none. */
+mk_str auth_credentials(struct duda_ctx *d, mk_str scheme);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "package_jwks.h"
+
+#include <duda/lock.h>
+#include <duda/memory.h>
+#include <duda/request.h>
+#include <duda/wait.h>
+#include <errno.h>
+
+enum {
+    KEPT_S = 3600,      /* then the keys are fetched again */
+    KEPT_MAX_S = 86400, /* then keys that could not be fetched again are no longer used */
+    REFETCH_MIN_S = 60, /* clients can send any number of tokens with unknown keys */
+    RETRY_MIN_S = 5,    /* an unavailable server does not delay each request */
+    LOCK_MS = 15000
+};
+
+static int64_t now_s(struct duda_ctx *d)
+{
+    return (int64_t)mk_worker_now(duda_worker(d));
+}
+
+/* ---- Requests ---- */
+
+/* Splits "https://host:port/path". Returns false for any other text. */
+static bool split_url(mk_str url, bool secure, mk_str *host, mk_str *path)
+{
+    bool is_https = mk_str_starts(url, MK_STR("https://"));
+    if (!is_https && (secure || !mk_str_starts(url, MK_STR("http://"))))
+        return false;
+    *path = mk_str_skip(url, is_https ? 8 : 7);
+    *host = mk_str_cut(path, '/');
+    return host->len > 0;
+}
+
+int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
+                           mk_str *body)
+{
+    struct duda_http_response response;
+    mk_str host, path;
+    if (!split_url(url, secure, &host, &path))
+        return duda_reason(d, -EHOSTUNREACH, "the URL %.*s has another scheme than that of the issuer",
+                           MK_STR_ARG(url));
+    host = duda_strdup(d, host);
+    request->target = duda_sprintf(d, "/%.*s", MK_STR_ARG(path));
+    if (!host.p || !request->target.p)
+        return -ENOMEM;
+    struct duda_http_client *http = duda_http_find(d, host.p);
+    if (!http)
+        return duda_reason(d, -ENODEV, "no section [HTTP_CLIENT] has the Name %s", host.p);
+    int e = duda_http_fetch(d, http, request, &response);
+    if (e && duda_cancelled(d))
+        return e;
+    if (e)
+        return duda_reason(d, e == -ENOMEM ? e : -EHOSTUNREACH, "%s: %.*s", host.p,
+                           MK_STR_ARG(response.error));
+    if (response.status != 200)
+        return duda_reason(d, -EHOSTUNREACH, "%s responds with %u to the request for %s", host.p,
+                           response.status, request->target.p);
+    *body = response.body;
+    return 0;
+}
+
+/* ---- Keys ---- */
+
+static int fetch_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
+{
+    struct duda_http_request request = {.method = MK_STR_NULL};
+    mk_str text;
+    cache->failed_at = now_s(d); /* until the request succeeds */
+    int e = package_jwks_fetch_url(d, url, secure, &request, &text);
+    struct duda_jwks *keys = e ? NULL : duda_jwks_new(text);
+    if (!e && !keys)
+        e = duda_reason(d, errno == ENOMEM ? -ENOMEM : -EHOSTUNREACH, "%.*s is not a JWK set",
+                        MK_STR_ARG(url));
+    if (e)
+        return e;
+    duda_jwks_free(cache->keys);
+    cache->keys = keys;
+    cache->fetched_at = now_s(d);
+    cache->failed_at = 0;
+    return 0;
+}
+
+static bool are_fresh(struct duda_ctx *d, const struct package_jwks *cache)
+{
+    return cache->keys && now_s(d) - cache->fetched_at < KEPT_S;
+}
+
+static bool has_just_failed(struct duda_ctx *d, const struct package_jwks *cache)
+{
+    return cache->failed_at && now_s(d) - cache->failed_at < RETRY_MIN_S;
+}
+
+/* Keeps old keys for a while if new ones cannot be fetched. */
+static int fetch_or_keep(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
+{
+    if (are_fresh(d, cache)) /* another handler has fetched them meanwhile */
+        return 0;
+    int e = has_just_failed(d, cache)
+                ? duda_reason(d, -EHOSTUNREACH, "the keys at %.*s could not be fetched", MK_STR_ARG(url))
+                : fetch_keys(d, cache, url, secure);
+    if (!e || !cache->keys || now_s(d) - cache->fetched_at >= KEPT_MAX_S || duda_cancelled(d))
+        return e;
+    duda_log(d, MK_LOG_WARN, "keys at %.*s cannot be fetched again: continuing with the old ones",
+             MK_STR_ARG(url));
+    return 0;
+}
+
+static mk_str lock_name(mk_str url)
+{
+    return mk_str_first(url, DUDA_LOCK_NAME_MAX);
+}
+
+/* Makes keys available. While one handler fetches new ones, the others continue with old ones, if there are
+ * any. */
+static int ensure_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
+{
+    if (are_fresh(d, cache))
+        return 0;
+    int e = duda_lock(d, lock_name(url), cache->keys ? 0 : LOCK_MS);
+    if (e == -EBUSY && cache->keys && now_s(d) - cache->fetched_at < KEPT_MAX_S)
+        return 0;
+    if (e)
+        return e;
+    e = fetch_or_keep(d, cache, url, secure);
+    duda_unlock(d, lock_name(url));
+    return e;
+}
+
+/* Fetches the keys again, because a token has an unknown key. Waits for another handler that does the same. */
+static int fetch_new_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
+{
+    int e = duda_lock(d, lock_name(url), LOCK_MS);
+    if (e)
+        return e;
+    bool is_too_soon = cache->refetched_at && now_s(d) - cache->refetched_at < REFETCH_MIN_S;
+    if (!is_too_soon) {
+        cache->refetched_at = now_s(d);
+        e = fetch_keys(d, cache, url, secure);
+    }
+    duda_unlock(d, lock_name(url));
+    return e;
+}
+
+int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure,
+                        struct mk_buf *claims, mk_str token, const struct duda_jwt_rules *rules)
+{
+    int e = ensure_keys(d, cache, url, secure);
+    e = e ? e : duda_jwt_verify_jwks(claims, cache->keys, token, rules);
+    if (e != -EKEYREVOKED)
+        return e;
+    e = fetch_new_keys(d, cache, url, secure);
+    return e ? e : duda_jwt_verify_jwks(claims, cache->keys, token, rules);
+}
+
+void package_jwks_close(struct package_jwks *cache)
+{
+    duda_jwks_free(cache->keys);
+    cache->keys = NULL;
+}

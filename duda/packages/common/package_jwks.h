@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of a server that signs tokens: fetched from its URL, cached, and fetched again when it has new
+ * ones. */
+#ifndef DUDA_COMMON_PACKAGE_JWKS_H
+#define DUDA_COMMON_PACKAGE_JWKS_H
+
+#include <duda/crypto.h>
+#include <duda/http.h>
+
+/* The cache of one worker; initially zero. */
+struct package_jwks {
+    struct duda_jwks *keys; /* NULL: not fetched yet */
+    int64_t fetched_at, failed_at, refetched_at;
+};
+
+/* Sends a request to the server of an absolute URL with the [HTTP_CLIENT] section whose Name is the host (and
+ * port) of the URL. Returns 0: the response has the status 200; or an error with a reason. `secure` is true if
+ * the URL must begin with https://. */
+int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
+                           mk_str *body);
+
+/* Verifies a token like duda_jwt_verify_jwks(), with the keys at `url`. Returns its results, or an error with a
+ * reason: there are no keys, because the server does not respond. Keys are fetched again after an hour, and,
+ * at most once a minute, if a token has an unknown key. If that fails, the old keys stay valid for a day. */
+int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure,
+                        struct mk_buf *claims, mk_str token, const struct duda_jwt_rules *rules);
+void package_jwks_close(struct package_jwks *cache);
+
+#endif
