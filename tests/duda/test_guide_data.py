@@ -2,6 +2,7 @@
 """Every C code block in docs/guide/duda-data.md compiles without warnings and works with real servers, once the code that the
 reader has to supply is added."""
 import contextlib
+import json
 import re
 
 import pytest
@@ -52,6 +53,7 @@ static int made;
 static mk_str make_page(struct duda_ctx *d) { return duda_sprintf(d, "page %d", ++made); }
 """, 'DUDA_SERVICE(NAME, DUDA_GET("/NAME/:key", show, ""));'),
     "sql": ("sql: databases", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show, ""));'),
+    "rows": ("Rows as structs", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", add, ""), DUDA_GET("/NAME", find, ""));'),
     "rate": ("http: requests to other servers", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
     "thumbnail": ("subprocess: other programs", 0, ["subprocess"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", thumbnail, ""));'),
     "shop": ("jobs: work in the background", 0, [], """
@@ -153,6 +155,9 @@ def test_code_blocks_work_with_real_servers(monkey, site):
         assert [server.get("/redis/k").text, server.get("/redis/none").status] == ["v", 404]
         assert [server.get(f"/memcached/{key}").text for key in ("a", "b", "a")] == ["page 1", "page 2", "page 1"]
         assert server.get("/sql").text == '[{"id":1,"name":"lamp"}]'
+        desk = {"id": 3, "name": "desk", "price": 19.5}
+        assert server.get("/rows", "POST", fields=[("Content-Type", "application/json")], body=json.dumps(desk).encode()).status == 201
+        assert json.loads(server.get("/rows?name=desk").text) == [desk] and server.get("/rows?name=none").text == "[]"
         assert server.get("/rate").text == "/rates?of=EUR is 7"
         small = server.get("/thumbnail", "POST", body=b"picture")
         assert (small.text, small["Content-Type"]) == ("- -resize 200x200 png:-\npicture", "image/png")

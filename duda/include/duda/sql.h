@@ -3,6 +3,7 @@
 #ifndef DUDA_SQL_H
 #define DUDA_SQL_H
 
+#include <duda/schema.h>
 #include <duda/service.h>
 
 #ifdef __cplusplus
@@ -170,6 +171,104 @@ MK_API int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUS
 MK_API int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
 /** Rolls the transaction back. */
 MK_API int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
+
+/* ---- Rows as structs ---- */
+
+/**
+ * Stores all rows in an array of structs, which lives until the handler returns. Sets *list to the array, of
+ * result->n_rows elements, in which members without a column are zero. A column is stored in the member of
+ * its name, in C or in JSON. The column `home.street` is stored in the member `street` of the struct `home`.
+ *
+ *     struct good {
+ *         int64_t id;
+ *         mk_str name;
+ *     };
+ *     static const struct duda_schema_field good_members[] = {
+ *         DUDA_INTEGER(struct good, id),
+ *         DUDA_STRING(struct good, name),
+ *     };
+ *     static const struct duda_schema good_schema = DUDA_SCHEMA(struct good, good_members);
+ *
+ *     static int list(struct duda_ctx *d)
+ *     {
+ *         struct duda_sql_result result;
+ *         struct good *goods;
+ *         int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, "SELECT id, name FROM goods");
+ *         e = e ? e : duda_sql_bind_rows(d, &result, &good_schema, &goods);
+ *         return e ? e : duda_send_json(d, duda_value_structs(&good_schema, goods, result.n_rows));
+ *     }
+ *
+ * NULL is an error, unless the member is optional; the member then keeps its value, and its DUDA_PRESENCE()
+ * becomes false. The same holds for a member without a column. Columns without a member are ignored. Values
+ * must fit into the C type, but need not follow the rules for input, such as DUDA_MAXIMUM().
+ *
+ * | member | column |
+ * |---|---|
+ * | integer, double | a number, or text that is a number (NUMERIC of PostgreSQL) |
+ * | bool | true, false, 0, 1 |
+ * | string, JSON | text, and all types of PostgreSQL that duda_sql_query() returns as text |
+ * | bytes | BYTEA, BLOB, or text |
+ * | enum | text that is one of the values, or the index of a value |
+ * | timestamp | a date and time as text, in UTC unless it names an offset; or seconds since 1970 |
+ * | list | an array of PostgreSQL, or a JSON array as text |
+ * | object, map | a JSON object as text |
+ *
+ * JSON in a column must follow the rules of the schema. Returns 0; -ENOMEM; or -EPROTO: a column is missing,
+ * or a value does not fit. result->error then describes the error, "row 3: the column `price` is NULL, but
+ * the member is not optional", and *list is NULL.
+ */
+MK_API int duda_sql_bind_rows(struct duda_ctx *d, struct duda_sql_result *result,
+                              const struct duda_schema *schema, void *list) MK_API_MUST_USE;
+/**
+ * Stores one row in the struct at `out`; set the default values of optional members beforehand. Returns
+ * -ENOENT if the result has no such row; the handler may return this error, which becomes status 404.
+ *
+ *     struct person person = {.age = 18};
+ *     int e = duda_sql_query(d, db, &result, "SELECT name, age FROM people WHERE id = $1", duda_sql_integer(id));
+ *     e = e ? e : duda_sql_bind_row(d, &result, 0, &person_schema, &person);
+ *     return e ? e : duda_send_json_struct(d, &person_schema, &person);
+ */
+MK_API int duda_sql_bind_row(struct duda_ctx *d, struct duda_sql_result *result, size_t row,
+                             const struct duda_schema *schema, void *out) MK_API_MUST_USE;
+
+/* ---- Named parameters ---- */
+
+/**
+ * Runs a statement whose parameters are members of a struct: `:name` stands for the member `name`, and
+ * `:home.street` for a member of a nested struct.
+ *
+ *     struct person person = {.age = 18};
+ *     int e = duda_bind_json(d, &person_schema, &person, NULL);
+ *     e = e ? e
+ *           : duda_sql_query_struct(d, db, &result, "INSERT INTO people (name, age) VALUES (:name, :age)",
+ *                                   &person_schema, &person);
+ *     return e ? e : 201;
+ *
+ * A member that is not present, and an absent string, become NULL. Enums become text, timestamps
+ * "2026-03-01 12:30:00+00:00", objects and maps JSON. A list becomes an array for PostgreSQL, and JSON for
+ * SQLite. Returns the result of duda_sql_query(), or -EINVAL: there is no such member, or the statement has
+ * numbered parameters as well.
+ */
+MK_API int duda_sql_query_struct(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                                 const char *text, const struct duda_schema *schema,
+                                 const void *object) MK_API_MUST_USE;
+
+/** A named parameter. */
+struct duda_sql_argument {
+    const char *name;
+    struct duda_sql_value value;
+};
+/**
+ * Runs a statement with named parameters.
+ *
+ *     const struct duda_sql_argument arguments[] = {{"who", duda_sql_text(duda_query(d, "who"))},
+ *                                                   {"max", duda_sql_integer(100)}};
+ *     int e = duda_sql_query_arguments(d, db, &result, "SELECT id FROM orders WHERE who = :who LIMIT :max",
+ *                                      arguments, MK_LEN(arguments));
+ */
+MK_API int duda_sql_query_arguments(struct duda_ctx *d, struct duda_sql_db *db,
+                                    struct duda_sql_result *result, const char *text,
+                                    const struct duda_sql_argument *arguments, size_t n) MK_API_MUST_USE;
 
 /** Writes the rows as JSON: an array with an object for each row. Bytes become base64, and numbers that JSON
  * cannot represent become null. */

@@ -51,6 +51,7 @@ struct duda_sql_ops {
                   bool commits);
     /** Releases the session. Unless `finished`, the transaction must be rolled back. Must not wait. */
     void (*release)(struct duda_sql_db *db, void *session, bool finished);
+    bool has_arrays;      /**< lists are parameters in the format of PostgreSQL's arrays; otherwise JSON */
     uint64_t reserved[4]; /**< must be zero */
 };
 

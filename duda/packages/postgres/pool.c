@@ -487,7 +487,8 @@ static const struct duda_sql_ops ops = {.run_statement = run_statement,
                                         .run_batch = run_batch,
                                         .begin = begin_transaction,
                                         .finish = finish_transaction,
-                                        .release = end_transaction};
+                                        .release = end_transaction,
+                                        .has_arrays = true};
 
 static const struct package_conn_ops package_ops = {.section = "POSTGRES",
                                                     .connect = postgres_conn_connect,

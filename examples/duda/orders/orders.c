@@ -32,8 +32,8 @@ static int order(struct duda_ctx *d)
     struct order o = {.pieces = 1};
     int e = duda_bind_json(d, &schema, &o, NULL);
     e = e ? e
-          : duda_sql_query(d, database(d), &result, "INSERT INTO orders (goods, pieces) VALUES ($1, $2)",
-                           duda_sql_text(o.goods), duda_sql_integer(o.pieces));
+          : duda_sql_query_struct(d, database(d), &result,
+                                  "INSERT INTO orders (goods, pieces) VALUES (:goods, :pieces)", &schema, &o);
     return e ? e : 201;
 }
 

@@ -17,15 +17,21 @@ static struct duda_sql_db *data(struct duda_ctx *d)
 /* ---- Pages ---- */
 
 struct item {
-    int64_t id, n;
+    int64_t id, n, cents;
     mk_str order, name, price, sum;
     bool is_first; /* first line of its order */
 };
 
+/* For rows and for templates; the optional fields are no columns of all queries. */
 static const struct duda_schema_field item_fields[] = {
-    DUDA_INTEGER(struct item, id),    DUDA_INTEGER(struct item, n),    DUDA_STRING(struct item, order),
-    DUDA_STRING(struct item, name),   DUDA_STRING(struct item, price), DUDA_STRING(struct item, sum),
-    DUDA_BOOL(struct item, is_first),
+    DUDA_INTEGER(struct item, id),
+    DUDA_INTEGER(struct item, n, .optional = true),
+    DUDA_INTEGER(struct item, cents),
+    DUDA_STRING(struct item, name),
+    DUDA_STRING(struct item, order, .optional = true),
+    DUDA_STRING(struct item, price, .optional = true),
+    DUDA_STRING(struct item, sum, .optional = true),
+    DUDA_BOOL(struct item, is_first, .optional = true),
 };
 static const struct duda_schema item_schema = DUDA_SCHEMA(struct item, item_fields);
 
@@ -78,40 +84,36 @@ static mk_str pattern(struct duda_ctx *d, mk_str search)
     return duda_strdup(d, mk_buf_str(&out));
 }
 
-static struct item *items_of(struct duda_ctx *d, const struct duda_sql_result *r, int64_t *total)
+/* Computes what the pages show, and the total of all items. */
+static int64_t complete_items(struct duda_ctx *d, struct item *items, size_t n)
 {
-    struct item *items = duda_alloc(d, (r->n_rows + 1) * sizeof *items);
-    for (size_t i = 0; items && i < r->n_rows; i++) {
-        const struct duda_sql_value *row = duda_sql_cell(r, i, 0); /* id, name, price, n, order */
-        int64_t sum = row[2].number * row[3].number;
-        items[i] = (struct item){.id = row[0].number,
-                                 .n = row[3].number,
-                                 .order = row[4].text,
-                                 .name = row[1].text,
-                                 .price = money(d, row[2].number),
-                                 .sum = money(d, sum)};
+    int64_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        items[i].price = money(d, items[i].cents);
+        items[i].sum = money(d, items[i].cents * items[i].n);
         items[i].is_first = !i || !mk_str_eq(items[i].order, items[i - 1].order);
-        *total += sum;
+        total += items[i].cents * items[i].n;
     }
-    return items;
+    return total;
 }
 
 static int list(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    int64_t total = 0;
+    struct item *items;
     mk_str search = duda_query(d, "q");
     if (search.len > SEARCH_LEN_MAX)
         return 422;
     int e = duda_sql_query(
         d, data(d), &result,
-        "SELECT id, name, price, stock, '' FROM goods WHERE lower(name) LIKE lower($1) ESCAPE '!' "
+        "SELECT id, name, price AS cents, stock AS n FROM goods WHERE lower(name) LIKE lower($1) ESCAPE '!' "
         "ORDER BY name LIMIT 100",
         duda_sql_text(pattern(d, search)));
+    e = e ? e : duda_sql_bind_rows(d, &result, &item_schema, &items);
     if (e)
         return fail(d, e, &result);
-    const struct item *items = items_of(d, &result, &total);
-    return items ? show(d, "goods.html", 200, NULL, items, result.n_rows, 0) : -ENOMEM;
+    (void)complete_items(d, items, result.n_rows);
+    return show(d, "goods.html", 200, NULL, items, result.n_rows, 0);
 }
 
 /* ---- The basket in the session: the ID of the future order, then ID:N for each product ---- */
@@ -200,29 +202,20 @@ static int show_basket_with(struct duda_ctx *d, unsigned status, const char *not
 {
     struct basket b;
     struct duda_sql_result result;
-    struct item *items = duda_alloc(d, (LINES_MAX + 1) * sizeof *items);
-    int64_t total = 0;
+    struct item *items = duda_alloc(d, LINES_MAX * sizeof *items);
     size_t n = 0;
-    int read = read_basket(d, &b);
-    if (read)
-        return read;
-    for (size_t i = 0; items && i < b.n; i++) {
-        int e = duda_sql_query(d, data(d), &result, "SELECT name, price FROM goods WHERE id = $1",
-                               duda_sql_integer((int64_t)b.lines[i].id));
-        if (e)
+    int e = items ? read_basket(d, &b) : -ENOMEM;
+    for (size_t i = 0; !e && i < b.n; i++) {
+        items[n] = (struct item){.n = (int64_t)b.lines[i].n, .order = MK_STR("")};
+        e = duda_sql_query(d, data(d), &result, "SELECT id, name, price AS cents FROM goods WHERE id = $1",
+                           duda_sql_integer((int64_t)b.lines[i].id));
+        e = e ? e : duda_sql_bind_row(d, &result, 0, &item_schema, &items[n]);
+        n += !e;
+        if (e && e != -ENOENT)
             return fail(d, e, &result);
-        if (!result.n_rows)
-            continue;
-        int64_t count = (int64_t)b.lines[i].n, price = duda_sql_cell(&result, 0, 1)->number;
-        items[n++] = (struct item){.id = (int64_t)b.lines[i].id,
-                                   .n = count,
-                                   .name = duda_sql_cell(&result, 0, 0)->text,
-                                   .price = money(d, price),
-                                   .sum = money(d, price * count),
-                                   .order = MK_STR("")};
-        total += price * count;
+        e = 0;
     }
-    return items ? show(d, "basket.html", status, notice, items, n, total) : -ENOMEM;
+    return e ? e : show(d, "basket.html", status, notice, items, n, complete_items(d, items, n));
 }
 
 static int show_basket(struct duda_ctx *d)
@@ -302,20 +295,21 @@ static int order(struct duda_ctx *d)
 static int show_orders(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    int64_t total = 0;
+    struct item *items;
     mk_str customer;
     int e = duda_session_get(d, "customer", &customer);
     if (e)
         return e == -ENOENT ? duda_redirect(d, 303, MK_STR("/account")) : e;
     e = duda_sql_query(
         d, data(d), &result,
-        "SELECT g.id, g.name, l.price, l.n, o.id FROM orders o JOIN order_lines l ON l.order_id = o.id "
+        "SELECT g.id, g.name, l.price AS cents, l.n, o.id AS \"order\" FROM orders o JOIN order_lines l ON "
+        "l.order_id = o.id "
         "JOIN goods g ON g.id = l.good WHERE o.customer = $1 ORDER BY o.made DESC, o.id, g.id LIMIT 500",
         duda_sql_text(customer));
+    e = e ? e : duda_sql_bind_rows(d, &result, &item_schema, &items);
     if (e)
         return fail(d, e, &result);
-    const struct item *items = items_of(d, &result, &total);
-    return items ? show(d, "orders.html", 200, NULL, items, result.n_rows, total) : -ENOMEM;
+    return show(d, "orders.html", 200, NULL, items, result.n_rows, complete_items(d, items, result.n_rows));
 }
 
 /* ---- Customers ---- */

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "row_binding.h"
+
+#include <duda/json.h>
+#include <errno.h>
+#include <math.h>
+
+#include "array_text.h"
+
+enum { NAME_MAX_LEN = 256, DEPTH_MAX = 4, JSON_MAX = 16 << 20, SECOND_US = 1000000 };
+
+/* The conversions that depend only on the type of the value and on the size of the member. */
+enum fast_form {
+    FORM_OTHER,
+    FORM_INT64,  /* an INTEGER is copied */
+    FORM_INT32,  /* an INTEGER is copied, if it fits */
+    FORM_DOUBLE, /* a REAL is copied */
+    FORM_BOOL,   /* an INTEGER is copied, if it is 0 or 1 */
+    FORM_TEXT    /* a TEXT is copied */
+};
+
+/* A column, and the member that it is stored in. */
+struct sql_column_binding {
+    enum fast_form form;
+    size_t offset; /* of the member in the outermost struct */
+    size_t base;   /* of the struct with the member */
+    const struct duda_schema_field *field;
+    size_t field_size;
+    size_t column;
+};
+
+/* ---- Matching of columns ---- */
+
+/* Returns the column with this name. *count is the number of columns that have it. */
+static size_t find_column(const struct duda_sql_result *result, mk_str name, size_t *count)
+{
+    size_t found = 0;
+    *count = 0;
+    for (size_t i = result->n_columns; i--;)
+        if (mk_str_eq(result->columns[i], name)) {
+            found = i;
+            ++*count;
+        }
+    return found;
+}
+
+static bool has_columns_of(const struct duda_sql_result *result, mk_str prefix)
+{
+    for (size_t i = 0; i < result->n_columns; i++)
+        if (result->columns[i].len > prefix.len && mk_str_starts(result->columns[i], prefix) &&
+            result->columns[i].p[prefix.len] == '.')
+            return true;
+    return false;
+}
+
+static enum fast_form fast_form_of(const struct duda_schema_field *m)
+{
+    if (m->is_list || m->presence_offset)
+        return FORM_OTHER;
+    if (m->kind == DUDA_KIND_INTEGER && m->is_signed)
+        return m->size == 8 ? FORM_INT64 : m->size == 4 ? FORM_INT32 : FORM_OTHER;
+    return m->kind == DUDA_KIND_DOUBLE   ? FORM_DOUBLE
+           : m->kind == DUDA_KIND_BOOL   ? FORM_BOOL
+           : m->kind == DUDA_KIND_STRING ? FORM_TEXT
+                                         : FORM_OTHER;
+}
+
+/* A struct, and the name of the columns of its members: "home." */
+struct prefix {
+    const struct duda_schema *schema;
+    size_t base;
+    mk_str name;
+    unsigned depth;
+};
+
+static int match_struct(struct sql_row_binding *b, const struct duda_sql_result *result,
+                        const struct prefix *prefix);
+
+static int match_nested_struct(struct sql_row_binding *b, const struct duda_sql_result *result,
+                               const struct duda_schema_field *m, const struct prefix *outer, mk_str name)
+{
+    char buf[NAME_MAX_LEN];
+    struct mk_buf dotted = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&dotted, "%.*s.", MK_STR_ARG(name));
+    return match_struct(b, result,
+                        &(struct prefix){.schema = m->schema,
+                                         .base = outer->base + m->offset,
+                                         .name = mk_buf_str(&dotted),
+                                         .depth = outer->depth + 1});
+}
+
+static int fail(struct sql_row_binding *b, const char *subject, mk_str name, const char *problem)
+{
+    struct mk_buf out = mk_buf_fixed(b->message, sizeof b->message - 1);
+    mk_buf_addf(&out, "%s `%.*s` %s", subject, MK_STR_ARG(name), problem);
+    b->message[out.len] = '\0';
+    return -EPROTO;
+}
+
+/* Looks for the column under both names of the member: the one in C, and the one in JSON. */
+static int match_member(struct sql_row_binding *b, const struct duda_sql_result *result,
+                        const struct duda_schema_field *m, const struct prefix *prefix)
+{
+    char buf[NAME_MAX_LEN];
+    size_t count = 0, column = 0;
+    mk_str name = MK_STR_NULL;
+    const char *const names[] = {m->name, m->json_name};
+    for (size_t i = 0; i < MK_LEN(names) && !count && names[i]; i++) {
+        struct mk_buf full = mk_buf_fixed(buf, sizeof buf);
+        name = mk_str_from_c(names[i]);
+        if (prefix->name.len) {
+            mk_buf_add(&full, prefix->name);
+            mk_buf_add(&full, name);
+            name = mk_buf_str(&full);
+        }
+        column = find_column(result, name, &count);
+    }
+    if (count > 1)
+        return fail(b, "the column", name, "occurs more than once");
+    if (count) {
+        struct sql_column_binding *c = &b->columns[b->n++];
+        *c = (struct sql_column_binding){.form = fast_form_of(m),
+                                         .column = column,
+                                         .offset = prefix->base + m->offset,
+                                         .base = prefix->base,
+                                         .field = m,
+                                         .field_size = prefix->schema->field_size};
+        return 0;
+    }
+    if (m->kind == DUDA_KIND_OBJECT && !m->is_list && prefix->depth < DEPTH_MAX &&
+        has_columns_of(result, name))
+        return match_nested_struct(b, result, m, prefix, name);
+    return m->optional ? 0 : fail(b, "the column", name, "is missing");
+}
+
+static int match_struct(struct sql_row_binding *b, const struct duda_sql_result *result,
+                        const struct prefix *prefix)
+{
+    const struct duda_schema *schema = prefix->schema;
+    int e = 0;
+    if (schema->n && !schema->field_size)
+        return fail(b, "the schema", mk_str_from_c(schema->name ? schema->name : ""),
+                    "has no `.field_size`: use DUDA_SCHEMA()");
+    for (size_t i = 0; i < schema->n && !e; i++)
+        e = match_member(b, result, duda_schema_field_at(schema, i), prefix);
+    return e;
+}
+
+int sql_row_binding_prepare(struct sql_row_binding *b, const struct duda_sql_result *result,
+                            const struct duda_schema *schema, const struct mk_allocator *memory)
+{
+    b->n = 0;
+    b->names = result->columns;
+    b->memory = memory;
+    b->message[0] = b->json_error[0] = '\0'; /* clearing them whole would take as long as matching a column */
+    b->columns =
+        (struct sql_column_binding *)mk_allocator_zalloc(memory, result->n_columns + 1, sizeof *b->columns);
+    return b->columns ? match_struct(b, result, &(struct prefix){.schema = schema}) : -ENOMEM;
+}
+
+/* ---- Conversions ---- */
+
+/* Why a value cannot be stored; NULL: it was stored. */
+typedef const char *reason;
+
+static const char out_of_memory[] = "out of memory", wrong_type[] = "has a value of another type";
+
+static void set_present(const struct duda_schema_field *m, char *base, bool is_present)
+{
+    if (m->presence_offset)
+        memcpy(base + m->presence_offset - 1, &is_present, sizeof is_present);
+}
+
+static void store_bits(void *at, size_t size, uint64_t bits)
+{
+    uint8_t b1 = (uint8_t)bits;
+    uint16_t b2 = (uint16_t)bits;
+    uint32_t b4 = (uint32_t)bits;
+    memcpy(at,
+           size == 1   ? (const void *)&b1
+           : size == 2 ? (const void *)&b2
+           : size == 4 ? (const void *)&b4
+                       : (const void *)&bits,
+           size);
+}
+
+static reason store_integer(const struct duda_schema_field *m, void *at, bool is_negative, uint64_t amount)
+{
+    uint64_t all = m->size >= 8 ? UINT64_MAX : (UINT64_C(1) << m->size * 8) - 1;
+    uint64_t max = m->is_signed ? all >> 1 : all;
+    is_negative = is_negative && amount;
+    if ((is_negative && !m->is_signed) || amount > max + (is_negative && m->is_signed))
+        return "has a number that does not fit into the member";
+    store_bits(at, m->size, is_negative ? ~amount + 1 : amount);
+    return NULL;
+}
+
+/* Returns the text without a fraction of zeros. */
+static mk_str trim_zero_fraction(mk_str text)
+{
+    size_t point = mk_str_find(text, '.');
+    for (size_t i = point; point != MK_STR_NONE && ++i < text.len;)
+        if (text.p[i] != '0')
+            return text;
+    return mk_str_first(text, point == MK_STR_NONE ? text.len : point);
+}
+
+/* NUMERIC values are text. */
+static reason store_integer_text(const struct duda_schema_field *m, void *at, mk_str text)
+{
+    bool is_negative = text.len && text.p[0] == '-';
+    uint64_t amount;
+    text = trim_zero_fraction(text);
+    if (!mk_num_parse(mk_str_skip(text, is_negative), &amount))
+        return "has a text that is not an integer";
+    return store_integer(m, at, is_negative, amount);
+}
+
+static reason store_as_integer(const struct duda_schema_field *m, void *at, const struct duda_sql_value *v)
+{
+    if (v->type == DUDA_SQL_INTEGER)
+        return store_integer(m, at, v->number < 0,
+                             v->number < 0 ? ~(uint64_t)v->number + 1 : (uint64_t)v->number);
+    if (v->type == DUDA_SQL_TEXT)
+        return store_integer_text(m, at, v->text);
+    if (v->type != DUDA_SQL_REAL)
+        return wrong_type;
+    if (!(fabs(v->real) < 0x1p63) || trunc(v->real) != v->real)
+        return "has a number that is not an integer";
+    return store_integer(m, at, v->real < 0, (uint64_t)fabs(v->real));
+}
+
+static reason store_as_double(void *at, const struct duda_sql_value *v)
+{
+    double number = v->real;
+    if (v->type == DUDA_SQL_INTEGER)
+        number = (double)v->number;
+    else if (v->type == DUDA_SQL_TEXT && !mk_num_parse_double(v->text, &number))
+        return "has a text that is not a number";
+    else if (v->type == DUDA_SQL_BLOB)
+        return wrong_type;
+    memcpy(at, &number, sizeof number);
+    return NULL;
+}
+
+static reason store_as_bool(void *at, const struct duda_sql_value *v)
+{
+    bool truth = v->number;
+    if (v->type != DUDA_SQL_INTEGER || (v->number != 0 && v->number != 1))
+        return "has a value that is neither true nor false";
+    memcpy(at, &truth, sizeof truth);
+    return NULL;
+}
+
+static reason store_as_text(void *at, const struct duda_sql_value *v, bool accepts_bytes)
+{
+    if (v->type != DUDA_SQL_TEXT && !(accepts_bytes && v->type == DUDA_SQL_BLOB))
+        return wrong_type;
+    memcpy(at, &v->text, sizeof v->text);
+    return NULL;
+}
+
+static reason store_as_enum(const struct duda_schema_field *m, void *at, const struct duda_sql_value *v)
+{
+    uint64_t i = 0;
+    for (; m->values[i]; i++)
+        if (v->type == DUDA_SQL_TEXT ? mk_str_eq(v->text, mk_str_from_c(m->values[i]))
+                                     : v->type == DUDA_SQL_INTEGER && v->number == (int64_t)i) {
+            store_bits(at, m->size, i);
+            return NULL;
+        }
+    return "has a value that the enum does not have";
+}
+
+/* ---- Times ---- */
+
+static size_t find_zone(mk_str time)
+{
+    size_t at = 0;
+    while (at < time.len && time.p[at] != '+' && time.p[at] != '-' && time.p[at] != 'Z')
+        at++;
+    return at;
+}
+
+bool sql_timestamp_parse(mk_str text, int64_t *out)
+{
+    char buf[64];
+    struct mk_buf full = mk_buf_fixed(buf, sizeof buf);
+    mk_str time = mk_str_skip(text, 11), zone = mk_str_skip(time, find_zone(time));
+    time = mk_str_first(time, time.len - zone.len);
+    if (text.len > 10 && text.p[10] != ' ' && text.p[10] != 'T')
+        return false;
+    mk_buf_addf(&full, "%.*sT%.*s", MK_STR_ARG(mk_str_first(text, 10)), MK_STR_ARG(time));
+    if (text.len <= 11)
+        mk_buf_add(&full, text.len == 10 ? MK_STR("00:00:00") : MK_STR("?"));
+    else if (time.len == 5) /* SQLite's functions accept times without seconds */
+        mk_buf_add(&full, MK_STR(":00"));
+    mk_buf_add(&full, zone.len ? zone : MK_STR("Z"));
+    if (zone.len == 3) /* PostgreSQL writes `+02` */
+        mk_buf_add(&full, MK_STR(":00"));
+    return !full.failed && duda_timestamp_parse(mk_buf_str(&full), out);
+}
+
+/* SQLite's functions interpret integers as seconds since 1970. */
+static reason store_as_timestamp(void *at, const struct duda_sql_value *v)
+{
+    int64_t time;
+    if (v->type == DUDA_SQL_INTEGER) {
+        if (__builtin_mul_overflow(v->number, SECOND_US, &time))
+            return "has a number that is not a time";
+    } else if (v->type != DUDA_SQL_TEXT) {
+        return wrong_type;
+    } else if (!sql_timestamp_parse(v->text, &time)) {
+        return "has a text that is not a date and time";
+    }
+    memcpy(at, &time, sizeof time);
+    return NULL;
+}
+
+/* ---- JSON and arrays ---- */
+
+static enum sql_array_elements array_elements_of(const struct duda_schema_field *m)
+{
+    return m->kind == DUDA_KIND_BOOL                                     ? SQL_ARRAY_OF_BOOLS
+           : m->kind == DUDA_KIND_INTEGER || m->kind == DUDA_KIND_DOUBLE ? SQL_ARRAY_OF_NUMBERS
+                                                                         : SQL_ARRAY_OF_STRINGS;
+}
+
+/* Writes an object with this member alone, so that the reader for JSON stores it. */
+static bool write_as_object(struct mk_buf *out, const struct duda_schema_field *m, mk_str text)
+{
+    bool is_array = m->is_list && !m->is_map && text.len && text.p[0] == '{';
+    mk_buf_addf(out, "{\"%s\":", m->name);
+    if (is_array && !sql_array_to_json(out, text, array_elements_of(m)))
+        return false;
+    if (!is_array)
+        mk_buf_add(out, text);
+    mk_buf_add_char(out, '}');
+    return true;
+}
+
+static reason read_json(struct sql_row_binding *b, const struct sql_column_binding *c, mk_str json,
+                        char *base)
+{
+    static const struct mk_json_limits limits = {.size = JSON_MAX, .items = JSON_MAX};
+    struct duda_validation_errors *errors = /* too large for the stack of a handler */
+        (struct duda_validation_errors *)mk_allocator_zalloc(b->memory, 1, sizeof *errors);
+    struct duda_schema_field field;
+    if (!errors)
+        return out_of_memory;
+    memset(&field, 0, sizeof field);
+    memcpy(&field, c->field, c->field_size < sizeof field ? c->field_size : sizeof field);
+    field.json_name = NULL;
+    const struct duda_schema schema = {
+        .fields = &field, .n = 1, .field_size = sizeof field, .schema_size = sizeof schema};
+    int e = duda_json_read(json, &schema, b->memory, &limits, base, errors);
+    if (!e || e == -ENOMEM)
+        return e ? out_of_memory : NULL;
+    struct mk_buf text = mk_buf_fixed(b->json_error, sizeof b->json_error - 1);
+    mk_buf_addf(&text, "has unsuitable JSON: %.*s", MK_STR_ARG(errors->items[0].message));
+    b->json_error[text.len] = '\0';
+    return b->json_error;
+}
+
+static reason store_as_json(struct sql_row_binding *b, const struct sql_column_binding *c,
+                            const struct duda_sql_value *v, char *base)
+{
+    struct mk_buf json = mk_buf_growing(JSON_MAX);
+    if (v->type != DUDA_SQL_TEXT)
+        return wrong_type;
+    if (!write_as_object(&json, c->field, v->text)) {
+        mk_buf_free(&json);
+        return "has a text that is not an array";
+    }
+    mk_str copy = json.failed ? MK_STR_NULL : mk_allocator_copy(b->memory, mk_buf_str(&json));
+    mk_buf_free(&json);
+    return copy.p ? read_json(b, c, copy, base) : out_of_memory;
+}
+
+/* ---- Rows ---- */
+
+static reason store_value(struct sql_row_binding *b, const struct sql_column_binding *c,
+                          const struct duda_sql_value *v, char *out)
+{
+    const struct duda_schema_field *m = c->field;
+    void *at = out + c->offset;
+    if (v->type == DUDA_SQL_NULL) {
+        set_present(m, out + c->base, false);
+        return m->optional ? NULL : "is NULL, but the member is not optional";
+    }
+    set_present(m, out + c->base, true);
+    if (m->is_list)
+        return store_as_json(b, c, v, out + c->base);
+    switch (m->kind) {
+    case DUDA_KIND_BOOL:
+        return store_as_bool(at, v);
+    case DUDA_KIND_INTEGER:
+        return store_as_integer(m, at, v);
+    case DUDA_KIND_DOUBLE:
+        return store_as_double(at, v);
+    case DUDA_KIND_STRING:
+    case DUDA_KIND_JSON_RAW:
+        return store_as_text(at, v, false);
+    case DUDA_KIND_BYTES:
+        return store_as_text(at, v, true);
+    case DUDA_KIND_ENUM:
+        return store_as_enum(m, at, v);
+    case DUDA_KIND_TIMESTAMP:
+        return store_as_timestamp(at, v);
+    case DUDA_KIND_OBJECT:
+        return store_as_json(b, c, v, out + c->base);
+    }
+    return "is for a member of an unknown type";
+}
+
+/* A column of the result, and the members that take its values: `n` values and structs, at these distances. */
+struct column_walk {
+    const struct duda_sql_value *value;
+    char *out; /* the outermost struct */
+    size_t n_columns, struct_size, n;
+};
+
+static const struct duda_sql_value *value_at(const struct column_walk *w, size_t i)
+{
+    return w->value + i * w->n_columns;
+}
+
+/* Each function below stores values of the type that its member expects, and returns the index of the first
+ * other value, or w->n. */
+
+static size_t store_int64_values(const struct column_walk *w, size_t i, size_t offset)
+{
+    char *at = w->out + offset + i * w->struct_size;
+    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_INTEGER; i++, at += w->struct_size)
+        memcpy(at, &value_at(w, i)->number, sizeof(int64_t));
+    return i;
+}
+
+static size_t store_int32_values(const struct column_walk *w, size_t i, size_t offset)
+{
+    char *at = w->out + offset + i * w->struct_size;
+    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_INTEGER; i++, at += w->struct_size) {
+        int32_t small = (int32_t)value_at(w, i)->number;
+        if (small != value_at(w, i)->number)
+            break;
+        memcpy(at, &small, sizeof small);
+    }
+    return i;
+}
+
+static size_t store_double_values(const struct column_walk *w, size_t i, size_t offset)
+{
+    char *at = w->out + offset + i * w->struct_size;
+    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_REAL; i++, at += w->struct_size)
+        memcpy(at, &value_at(w, i)->real, sizeof(double));
+    return i;
+}
+
+static size_t store_bool_values(const struct column_walk *w, size_t i, size_t offset)
+{
+    char *at = w->out + offset + i * w->struct_size;
+    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_INTEGER; i++, at += w->struct_size) {
+        if ((uint64_t)value_at(w, i)->number > 1)
+            break;
+        *at = (char)value_at(w, i)->number;
+    }
+    return i;
+}
+
+static size_t store_text_values(const struct column_walk *w, size_t i, size_t offset)
+{
+    char *at = w->out + offset + i * w->struct_size;
+    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_TEXT; i++, at += w->struct_size)
+        memcpy(at, &value_at(w, i)->text, sizeof(mk_str));
+    return i;
+}
+
+static size_t store_plain_values(const struct column_walk *w, size_t i, const struct sql_column_binding *c)
+{
+    switch (c->form) {
+    case FORM_INT64:
+        return store_int64_values(w, i, c->offset);
+    case FORM_INT32:
+        return store_int32_values(w, i, c->offset);
+    case FORM_DOUBLE:
+        return store_double_values(w, i, c->offset);
+    case FORM_BOOL:
+        return store_bool_values(w, i, c->offset);
+    case FORM_TEXT:
+        return store_text_values(w, i, c->offset);
+    case FORM_OTHER:
+        break;
+    }
+    return i;
+}
+
+static int set_value_error(struct sql_row_binding *b, size_t row, const struct sql_column_binding *c,
+                           reason why)
+{
+    struct mk_buf text = mk_buf_fixed(b->message, sizeof b->message - 1);
+    mk_buf_addf(&text, "row %zu: the column `%.*s` %s", row + 1, MK_STR_ARG(b->names[c->column]), why);
+    b->message[text.len] = '\0';
+    return why == out_of_memory ? -ENOMEM : -EPROTO;
+}
+
+/* Works column by column, which takes half of the instructions of a walk by rows: the form of a column is
+ * looked up once. */
+int sql_row_binding_store(struct sql_row_binding *b, const struct duda_sql_result *result, size_t first,
+                          size_t n, size_t struct_size, void *out)
+{
+    struct column_walk w = {
+        .out = (char *)out, .n_columns = result->n_columns, .struct_size = struct_size, .n = n};
+    for (size_t i = 0; i < b->n; i++) {
+        const struct sql_column_binding *c = &b->columns[i];
+        w.value = duda_sql_cell(result, first, c->column);
+        for (size_t row = 0; (row = store_plain_values(&w, row, c)) < n; row++) {
+            reason why = store_value(b, c, value_at(&w, row), w.out + row * struct_size);
+            if (why)
+                return set_value_error(b, first + row, c, why);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stores rows in structs. The columns of a result are matched to the members of a schema once; each value then
+ * takes a few instructions. */
+#ifndef DUDA_SQL_ROW_BINDING_H
+#define DUDA_SQL_ROW_BINDING_H
+
+#include <duda/schema.h>
+#include <duda/sql.h>
+
+enum { SQL_BINDING_MESSAGE_MAX = 256 };
+
+struct sql_row_binding {
+    struct sql_column_binding *columns;
+    size_t n;
+    const mk_str *names; /* names of all columns of the result */
+    const struct mk_allocator *memory;
+    char message[SQL_BINDING_MESSAGE_MAX];    /* after an error */
+    char json_error[SQL_BINDING_MESSAGE_MAX]; /* after an error in JSON */
+};
+
+/* Matches the columns. Returns 0; -EPROTO: the result lacks a column, or has one twice; or -ENOMEM. */
+int sql_row_binding_prepare(struct sql_row_binding *b, const struct duda_sql_result *result,
+                            const struct duda_schema *schema, const struct mk_allocator *memory);
+/* Stores n rows in consecutive structs. Returns 0; -EPROTO, with the row in the message; or -ENOMEM. */
+int sql_row_binding_store(struct sql_row_binding *b, const struct duda_sql_result *result, size_t first,
+                          size_t n, size_t struct_size, void *out);
+/* Parses the date and time formats of databases: like RFC 3339, but with a space instead of the T, and
+ * without a time or a time zone, which is then UTC. */
+bool sql_timestamp_parse(mk_str text, int64_t *out);
+
+#endif
