@@ -29,6 +29,11 @@ const struct mk_conf_entry *mk_conf_table_entry(const struct mk_conf_table *t,
     return NULL;
 }
 
+const struct mk_conf_entry *mk_conf_section_entry(const struct mk_conf_section *s, mk_str key)
+{
+    return s && s->table ? mk_conf_table_entry(s->table, s, key) : NULL;
+}
+
 uint64_t mk_conf_table_max(const struct mk_conf_key *k)
 {
     uint64_t fits = k->type <= MK_CONF_TIME && k->size < 8 ? (1ULL << (8 * k->size)) - 1 : UINT64_MAX;

@@ -16,9 +16,12 @@ struct mk_conf_entry {
     bool broken;                  /* the value is invalid, which was reported: do not use it */
 };
 
+struct mk_conf_table;
+
 struct mk_conf_section {
     struct mk_conf_section *next;
-    mk_str name; /* as written, without the brackets; compare ignoring case */
+    const struct mk_conf_table *table; /* its keys; NULL: not yet known, or the section has no keys */
+    mk_str name;                       /* as written, without the brackets; compare ignoring case */
     struct mk_conf_source_pos at;
     struct mk_conf_entry *first, *last;
     size_t n;

@@ -2,6 +2,7 @@
 #include "lib/config_builder.h"
 
 #include "base/mem.h"
+#include "setup/embedding.h"
 
 enum { NAME_MAX_LEN = 63, TEXT_MAX = 1 << 20 };
 
@@ -124,6 +125,31 @@ mk_err mk_config_builder_set(struct mk_config_builder *l, mk_str section, mk_str
         return -ENOMEM;
     }
     mk_buf_addf(&s->text, "    %.*s %.*s\n", MK_STR_ARG(key), MK_STR_ARG(value));
+    return 0;
+}
+
+static mk_err fill_section(struct mk_conf_section *section, mk_str text, struct mk_arena *arena)
+{
+    while (text.len) {
+        mk_str line = mk_str_trim(mk_str_cut(&text, '\n'));
+        struct mk_conf_entry entry = {.key = mk_str_word(&line), .at = section->at};
+        entry.value = mk_arena_copy(arena, mk_str_trim(line));
+        if (!entry.value.p || !mk_conf_tree_add_entry(section, arena, &entry))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+mk_err mk_config_builder_fill_tree(struct mk_conf_tree *tree, struct mk_arena *arena, const void *builder)
+{
+    const struct mk_config_builder *l = builder;
+    const struct mk_conf_source_pos at = {.file = MK_EMBEDDING_NAME};
+    for (const struct mk_config_builder_section *s = l->first; s; s = s->next) {
+        mk_str name = mk_str_of(s->name, s->name_len);
+        struct mk_conf_section *section = mk_conf_tree_add_section(tree, arena, name, &at);
+        if (!section || fill_section(section, mk_buf_str(&s->text), arena))
+            return -ENOMEM;
+    }
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "conf/tree.h"
 
 struct mk_config_builder_section;
 
@@ -24,6 +25,11 @@ mk_err mk_config_builder_set(struct mk_config_builder *l, mk_str section, mk_str
                              mk_str value) MK_MUST_USE;
 /* Starts a section; [HOST] starts a host. */
 mk_err mk_config_builder_begin_section(struct mk_config_builder *l, mk_str section) MK_MUST_USE;
+
+/* Appends the sections and lines of a struct mk_config_builder to `tree`. The lines must contain no references
+ * to expand. */
+mk_err mk_config_builder_fill_tree(struct mk_conf_tree *tree, struct mk_arena *arena,
+                                   const void *builder) MK_MUST_USE;
 
 /* Prints the configuration in the format of a configuration file. */
 void mk_config_builder_print(const struct mk_config_builder *l, struct mk_buf *out);

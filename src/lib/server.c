@@ -10,6 +10,7 @@
 #include "lib/last_error.h"
 #include "lib/setting_check.h"
 #include "os/module_path.h"
+#include "setup/config_reader.h"
 
 enum {
     WHY_MAX = 64 * 1024,
@@ -88,6 +89,7 @@ int mk_server_load_config(struct mk_server *s, const char *file_or_folder)
     if (!s->path)
         return mk_last_error_set_code(s, -ENOMEM);
     memcpy(s->path, file_or_folder, len + 1);
+    s->reader = &mk_config_reader;
     s->embedding.listens_if_told = false;
     return 0;
 }
@@ -116,6 +118,7 @@ int mk_server_set(struct mk_server *s, const char *section, const char *key, con
     e = mk_setting_check(in, k, v, &s->why);
     if (e)
         return mk_last_error_terminate(s, e);
+    s->reader = &mk_config_reader;
     e = mk_config_builder_set(&s->lines, in, k, v);
     return e == -EINVAL
                ? mk_last_error_set(s, e, "`%s` in [%s] cannot be a line of a configuration", key, section)
@@ -131,6 +134,7 @@ int mk_server_add_section(struct mk_server *s, const char *section)
         e = mk_last_error_set(s, -EINVAL, "there is no section");
     if (e)
         return e;
+    s->reader = &mk_config_reader;
     e = mk_config_builder_begin_section(&s->lines, mk_str_from_c(section));
     return e == -EINVAL ? mk_last_error_set(s, e, "`%s` cannot be a section", section)
            : e          ? mk_last_error_set_code(s, e)
@@ -172,14 +176,8 @@ static bool has_plugin_named(const struct mk_server *s, const struct mk_plugin *
     return false;
 }
 
-int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
+static mk_err add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
 {
-    int before MK_KEEP_ERRNO = errno;
-    mk_err e = mk_last_error_require_setup(s);
-    if (e)
-        return e;
-    if (!plugin)
-        return mk_last_error_set(s, -EINVAL, "there is no plugin");
     if (has_plugin_named(s, plugin))
         return mk_last_error_set(s, -EINVAL, "another plugin named `%s` was added already", plugin->name);
     if (s->embedding.n_plugins == MK_LEN(s->plugins))
@@ -187,6 +185,18 @@ int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
                                  MK_LEN(s->plugins) - 1);
     s->plugins[s->embedding.n_plugins++] = plugin;
     return 0;
+}
+
+int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
+{
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
+    if (!e && !plugin)
+        e = mk_last_error_set(s, -EINVAL, "there is no plugin");
+    if (e)
+        return e;
+    s->reader = &mk_config_reader; /* the plugin may need built-in plugins */
+    return add_plugin(s, plugin);
 }
 
 int mk_server_set_accept_filter(struct mk_server *s, bool (*accepts)(const struct mk_addr *client, void *ctx),
@@ -197,7 +207,7 @@ int mk_server_set_accept_filter(struct mk_server *s, bool (*accepts)(const struc
     if (!e && !accepts)
         e = mk_last_error_set(s, -EINVAL, "there is no function");
     if (!e && !s->program.accept_filter.accepts)
-        e = mk_server_add_plugin(s, &mk_app_accept_plugin);
+        e = add_plugin(s, &mk_app_accept_plugin);
     if (!e)
         s->program.accept_filter = (struct mk_app_accept_filter){.accepts = accepts, .ctx = ctx};
     return e;

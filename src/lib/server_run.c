@@ -40,8 +40,11 @@ static mk_err load_config(struct mk_server *s, unsigned threads)
         mk_buf_free(&text);
         return mk_last_error_set_code(s, -ENOMEM);
     }
-    const struct mk_config_source origin = {.path = s->path,
+    const struct mk_config_source origin = {.reader = s->reader,
+                                            .path = s->path,
                                             .text = mk_buf_str(&text),
+                                            .fill_tree = mk_config_builder_fill_tree,
+                                            .ctx = &s->lines,
                                             .embedding = &s->embedding,
                                             .overrides = {.workers = threads}};
     mk_arena_init(&arena, NULL);

@@ -48,6 +48,17 @@ static void init_setting_trial(struct setting_trial *t)
     mk_conf_report_init(&t->report, &t->arena);
 }
 
+static mk_err bind_setting(struct setting_trial *t, const struct mk_conf_table *table,
+                           const struct mk_conf_section *section, struct mk_buf *error)
+{
+    if (section)
+        (void)!mk_conf_bind_without_defaults(table, section, &t->settings, &t->arena, &t->report);
+    mk_err e = mk_conf_report_result(&t->report);
+    if (e)
+        explain_first_problem(&t->report, error);
+    return e;
+}
+
 static mk_err parse_setting_line(struct setting_trial *t, const struct mk_conf_table *table, mk_str key,
                                  mk_str value, struct mk_buf *error)
 {
@@ -56,12 +67,7 @@ static mk_err parse_setting_line(struct setting_trial *t, const struct mk_conf_t
     if (!text.p)
         return -ENOMEM;
     (void)!mk_conf_read_text(&t->tree, &t->arena, &mk_conf_disk_io, MK_EMBEDDING_NAME, text, &t->report);
-    if (t->tree.first)
-        (void)!mk_conf_bind_without_defaults(table, t->tree.first, &t->settings, &t->arena, &t->report);
-    mk_err e = mk_conf_report_result(&t->report);
-    if (e)
-        explain_first_problem(&t->report, error);
-    return e;
+    return bind_setting(t, table, t->tree.first, error);
 }
 
 mk_err mk_setting_check(mk_str section, mk_str key, mk_str value, struct mk_buf *error)
@@ -80,7 +86,14 @@ mk_err mk_setting_check_listen(mk_str where, struct mk_listen *out, struct mk_bu
 {
     struct setting_trial t;
     init_setting_trial(&t);
-    mk_err e = parse_setting_line(&t, mk_keys_tables[MK_SECTION_SERVER], MK_STR("Listen"), where, error);
+    const struct mk_conf_entry entry = {.key = MK_STR("Listen"),
+                                        .value = mk_arena_copy(&t.arena, mk_str_trim(where))};
+    struct mk_conf_section section = {.name = MK_STR("SERVER")};
+    if (!entry.value.p || !mk_conf_tree_add_entry(&section, &t.arena, &entry)) {
+        mk_arena_fini(&t.arena);
+        return -ENOMEM;
+    }
+    mk_err e = bind_setting(&t, &mk_keys_server, &section, error);
     if (!e && t.settings.server.listens.n != 1)
         e = -EINVAL;
     if (!e)

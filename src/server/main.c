@@ -21,6 +21,7 @@
 #include "server/report_output.h"
 #include "server/urls.h"
 #include "setup/config_print.h"
+#include "setup/config_reader.h"
 #include "web/static.h"
 
 enum { TEXT_MAX = 1024 * 1024 };
@@ -122,7 +123,8 @@ static bool find_config_origin(const struct mk_arguments *a, const struct mk_htt
 {
     static char folder[PATH_MAX], config[PATH_MAX], pid_file[PATH_MAX], root[PATH_MAX];
     struct stat st;
-    *origin = (struct mk_config_source){.path = absolute_path(a->config, config),
+    *origin = (struct mk_config_source){.reader = &mk_config_reader,
+                                        .path = absolute_path(a->config, config),
                                         .overrides = {.listens = a->n_listens ? a->listens : NULL,
                                                       .listen_host = MK_STR("0.0.0.0"),
                                                       .workers = a->workers,

@@ -35,11 +35,17 @@ struct mk_embedding {
 
 struct mk_config_generation;
 
+struct mk_config_reader;
+
 /* Source of the configuration: a file or folder, or a text, which the command line or the embedding program
  * provides. */
 struct mk_config_source {
-    const char *path; /* NULL: the source is `text` */
+    const struct mk_config_reader *reader; /* &mk_config_reader; NULL: the source is `fill_tree` */
+    const char *path;                      /* NULL: the source is `text` */
     mk_str text;
+    /* Adds a [SERVER], and [HOST] sections without keys. */
+    mk_err (*fill_tree)(struct mk_conf_tree *tree, struct mk_arena *arena, const void *ctx);
+    const void *ctx;                      /* for fill_tree() */
     const struct mk_embedding *embedding; /* NULL: not embedded. Otherwise `text` is added after the file */
     struct mk_config_overrides overrides;
     struct mk_shared_state *shared;              /* outlives generations; NULL: each generation has its own */

@@ -16,7 +16,7 @@ static void drop_overridden_entries(struct mk_conf_section *of_file, const struc
     struct mk_conf_entry **at = &of_file->first;
     of_file->last = NULL;
     while (*at)
-        if (mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], of_program, (*at)->key)) {
+        if (mk_conf_table_entry(&mk_keys_server, of_program, (*at)->key)) {
             *at = (*at)->next;
             of_file->n--;
         } else {
@@ -68,7 +68,6 @@ void mk_embedding_merge_text(struct mk_config_generation *g, mk_str text, struct
 
 void mk_embedding_default_logs(struct mk_config_generation *g)
 {
-    if (!mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], find_server_section(&g->tree),
-                             MK_STR("ErrorLog")))
+    if (!mk_conf_section_entry(find_server_section(&g->tree), MK_STR("ErrorLog")))
         g->server.error_log = MK_STR("off");
 }

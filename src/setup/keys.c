@@ -473,7 +473,7 @@ static const struct mk_conf_key server_keys[] = {
      .help = MK_HELP("It selected the network plugin of Monkey 1.6.")},
 };
 
-static const struct mk_conf_table server_table = {
+const struct mk_conf_table mk_keys_server = {
     .section = "SERVER",
     .keys = server_keys,
     .n = MK_LEN(server_keys),
@@ -618,7 +618,7 @@ PAIRS_TABLE(plugins_table, "PLUGINS", "Load NAME|FILE",
             "A name (`Load auth`), or the path of a plugin file.");
 
 const struct mk_conf_table *const mk_keys_tables[MK_SECTIONS] = {
-    [MK_SECTION_SERVER] = &server_table,       [MK_SECTION_HOST] = &host_table,
+    [MK_SECTION_SERVER] = &mk_keys_server,     [MK_SECTION_HOST] = &host_table,
     [MK_SECTION_ROUTES] = &routes_table,       [MK_SECTION_ERROR_PAGES] = &error_pages_table,
     [MK_SECTION_CACHE_CONTROL] = &cache_table, [MK_SECTION_MIMETYPES] = &mime_table,
     [MK_SECTION_HANDLERS] = &handlers_table,   [MK_SECTION_PLUGINS] = &plugins_table,

@@ -22,6 +22,7 @@ enum mk_builtin_section {
 /* Parses the flags after an address of Listen. Returns NULL, or an error message about *word. */
 const char *mk_keys_parse_listen_flags(mk_str *rest, struct mk_listen *one, mk_str *word);
 
+extern const struct mk_conf_table mk_keys_server; /* [SERVER] */
 /* One table per section. Sections with free-form entries, such as [ROUTES], fill a struct mk_conf_pairs. */
 extern const struct mk_conf_table *const mk_keys_tables[MK_SECTIONS];
 

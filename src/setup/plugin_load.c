@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "setup/builtin_handlers.h"
 #include "setup/keys.h"
 #include "setup/plugins.h"
@@ -230,8 +231,13 @@ static void report_unknown_key(const struct mk_conf_entry *e, struct mk_conf_rep
                          MK_CONF_REPORT_ARG(e->key));
 }
 
+typedef void add_plugin_fn(struct mk_config_generation *g, struct mk_loaded_plugin *l,
+                           const struct mk_conf_source_pos *at, struct mk_conf_report *report,
+                           unsigned depth);
+
 /* Adds the embedding program's plugins. */
-static void add_program_plugins(struct mk_config_generation *g, struct mk_conf_report *report)
+static void add_program_plugins(struct mk_config_generation *g, struct mk_conf_report *report,
+                                add_plugin_fn *add)
 {
     static const struct mk_conf_entry no_line = {.at = {.file = MK_STR_INIT("the program")}};
     for (size_t i = 0; i < g->embedding->n_plugins; i++) {
@@ -242,17 +248,31 @@ static void add_program_plugins(struct mk_config_generation *g, struct mk_conf_r
             return;
         l->entry = &no_line;
         if (mk_plugin_object_from_program(&l->object, p, error))
-            add_plugin_with_needed(g, l, &no_line.at, report, 0);
+            add(g, l, &no_line.at, report, 0);
         else
             mk_conf_report_error(report, &no_line.at, "cannot load the plugin `%s`: %s",
                                  p->name ? p->name : "", error);
     }
 }
 
+static void add_library_plugin(struct mk_config_generation *g, struct mk_loaded_plugin *l,
+                               const struct mk_conf_source_pos *at, struct mk_conf_report *report,
+                               unsigned depth)
+{
+    (void)at, (void)report, (void)depth;
+    MK_ASSERT(!l->object.plugin->needs && !l->object.plugin->sections && !l->object.plugin->handlers);
+    add_loaded_plugin(g, l);
+}
+
+void mk_plugin_load_of_library(struct mk_config_generation *g, struct mk_conf_report *report)
+{
+    add_program_plugins(g, report, add_library_plugin);
+}
+
 void mk_plugin_load_configured(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     if (g->embedding)
-        add_program_plugins(g, report);
+        add_program_plugins(g, report, add_plugin_with_needed);
     for (const struct mk_conf_section *s = g->tree.first; s; s = s->next)
         for (const struct mk_conf_entry *e = is_plugins_section(s) ? s->first : NULL; e; e = e->next)
             if (is_load_entry(e))

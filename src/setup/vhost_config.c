@@ -38,8 +38,7 @@ static void *alloc_zeroed(struct host_builder *b, size_t n, size_t size)
 
 static struct mk_conf_source_pos host_key_pos(const struct host_builder *b, const char *key)
 {
-    const struct mk_conf_entry *e =
-        mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], b->site->section, mk_str_from_c(key));
+    const struct mk_conf_entry *e = mk_conf_section_entry(b->site->section, mk_str_from_c(key));
     return e ? mk_conf_tree_value_pos(e, e->value) : b->site->section->at;
 }
 
@@ -56,12 +55,9 @@ static void open_document_root(struct host_builder *b)
 {
     struct mk_root *root = &b->site->host.root;
     struct mk_conf_source_pos at = host_key_pos(b, "DocumentRoot");
-    root->fd = -1;
     root->how.symlink = (enum mk_symlink)b->site->settings.site.symlink;
-    if (b->site->settings.root.len == 0) {
-        root->path = "";
+    if (b->site->settings.root.len == 0)
         return;
-    }
     mk_str path = resolve_host_path(b, b->site->settings.root);
     if (!path.p)
         return;
@@ -476,13 +472,10 @@ static void check_redirect_url(struct host_builder *b)
                              MK_STR_ARG(url));
 }
 
-void mk_vhost_config_build(struct mk_config_generation *g, struct mk_vhost_config *site,
-                           struct mk_conf_report *report)
+void mk_vhost_config_init(struct mk_config_generation *g, struct mk_vhost_config *site)
 {
-    struct host_builder b = {.g = g, .site = site, .report = report, .arena = &g->arena};
     const struct mk_vhost_settings *s = &site->settings;
-    struct mk_vhost *h = &site->host;
-    *h = (struct mk_vhost){
+    site->host = (struct mk_vhost){
         .names = s->names.v,
         .n_names = s->names.n,
         .index = s->site.index.v,
@@ -492,12 +485,19 @@ void mk_vhost_config_build(struct mk_config_generation *g, struct mk_vhost_confi
         .ranges = s->site.resume,
         .precompressed = s->site.precompressed,
         .dot_files = s->site.dot_files,
+        .root = {.fd = -1, .path = ""},
         .source = site,
     };
-    if (s->site.fallback.len)
-        h->fallback = strip_leading_slashes(s->site.fallback);
-    h->written_at =
-        mk_arena_printf(b.arena, "%.*s:%u", MK_STR_ARG(site->section->at.file), site->section->at.line);
+    site->host.written_at =
+        mk_arena_printf(&g->arena, "%.*s:%u", MK_STR_ARG(site->section->at.file), site->section->at.line);
+}
+
+void mk_vhost_config_build(struct mk_config_generation *g, struct mk_vhost_config *site,
+                           struct mk_conf_report *report)
+{
+    struct host_builder b = {.g = g, .site = site, .report = report, .arena = &g->arena};
+    if (site->settings.site.fallback.len)
+        site->host.fallback = strip_leading_slashes(site->settings.site.fallback);
     check_server_names(&b);
     check_redirect_url(&b);
     check_file_names(&b);

@@ -5,8 +5,10 @@
 
 #include "setup/config_generation_type.h"
 
-/* Builds site->host from the sections and settings in *site. Errors go to the report; invalid parts are
- * omitted. */
+/* Initializes site->host: it has no root and no routes. */
+void mk_vhost_config_init(struct mk_config_generation *g, struct mk_vhost_config *site);
+/* Builds the initialized site->host from the sections and settings in *site. Errors go to the report; invalid
+ * parts are omitted. */
 void mk_vhost_config_build(struct mk_config_generation *g, struct mk_vhost_config *site,
                            struct mk_conf_report *report);
 /* Closes the folders opened by mk_vhost_config_build(). */

@@ -54,6 +54,27 @@ def test_package_builds_static_program(package, tmp_path):
     serves(package.run(made, "127.0.0.1:0"))
 
 
+SETS = """#include <monkey/server.h>
+int main(void)
+{
+    struct mk_server *s = mk_server_new(NULL);
+    return mk_server_set(s, "SERVER", "Timeout", "5") || mk_server_run(s);
+}
+"""
+
+
+def test_static_program_contains_the_configuration_only_if_it_sets_something(package, tmp_path):
+    (tmp_path / "sets.c").write_text(SETS)
+
+    def parts_of(source):
+        made = package.compile(source, tmp_path / "made", "-Wl,--gc-sections", packages=["libmonkey-static"], sanitizers=[])
+        names = {line.split()[-1].partition(".")[0] for line in call("nm", made).splitlines()}
+        return names & {"mk_config_reader", "mk_keys_tables", "mk_builtin_plugins", "mk_conf_read_text", "mk_vhost_config_build"}
+
+    assert parts_of(EXAMPLES / "hello.c") == set()
+    assert {"mk_config_reader", "mk_builtin_plugins"} <= parts_of(tmp_path / "sets.c")
+
+
 def has_tls_and_http2():
     """Does this build support TLS and HTTP/2?"""
     features = RELEASE / "features.txt"

@@ -57,6 +57,27 @@ static void config_builder_can_repeat_a_section(void **state)
     expect("[HOST]\n[LOCATION]\n    Path /a\n[LOCATION]\n    Path /b\n");
 }
 
+static void config_builder_fills_a_tree(void **state)
+{
+    (void)state;
+    struct mk_arena arena;
+    struct mk_conf_tree tree = {0};
+    assert_int_equal(mk_config_builder_begin_section(&l, MK_STR("HOST")), 0);
+    assert_int_equal(add("SERVER", "Listen", "127.0.0.1:80"), 0);
+    assert_int_equal(add("SERVER", "Listen", "unix:/a b tls"), 0);
+    mk_arena_init(&arena, NULL);
+    assert_int_equal(mk_config_builder_fill_tree(&tree, &arena, &l), 0);
+    const struct mk_conf_section *server = mk_conf_tree_find(&tree, MK_STR("SERVER"));
+    assert_int_equal(tree.n, 2);
+    assert_int_equal(mk_conf_tree_find(&tree, MK_STR("HOST"))->n, 0);
+    assert_int_equal(server->n, 2);
+    assert_str(server->first->key, "Listen");
+    assert_str(server->first->value, "127.0.0.1:80");
+    assert_str(server->last->value, "unix:/a b tls");
+    assert_str(server->at.file, "the program");
+    mk_arena_fini(&arena);
+}
+
 static void config_builder_rejects_invalid_lines(void **state)
 {
     static const char *const keys[] = {"", "a b", "#a", "[a]", "@INCLUDE", "@set", "----", "a\tb", "a\nb"};
@@ -78,6 +99,7 @@ int main(void)
         fixture_test(config_builder_puts_server_sections_first, NULL, clear),
         fixture_test(config_builder_keeps_sections_with_their_host, NULL, clear),
         fixture_test(config_builder_can_repeat_a_section, NULL, clear),
+        fixture_test(config_builder_fills_a_tree, NULL, clear),
         fixture_test(config_builder_rejects_invalid_lines, NULL, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #define MK_UNIT_SETUP_FIXTURE_H
 
 #include "setup/config_generation.h"
+#include "setup/config_reader.h"
 #include "unit/folder.h"
 #include "unit/harness.h"
 #include "unit/test.h"
@@ -46,7 +47,8 @@ HARNESS_FIXTURE(config, struct config_fixture);
 static inline bool config_load_file(struct config_fixture *c, const char *name)
 {
     char path[PATH_MAX];
-    struct mk_config_source origin = {.path = folder_path(&c->folder, name, path), .overrides = c->overrides};
+    struct mk_config_source origin = {
+        .reader = &mk_config_reader, .path = folder_path(&c->folder, name, path), .overrides = c->overrides};
     config_unload(c);
     c->g = mk_config_generation_load(&origin, &c->arena, &c->report);
     return c->g != NULL;

@@ -234,7 +234,7 @@ static void config_can_be_a_text(void **state)
     (void)state;
     char text[256];
     snprintf(text, sizeof text, "[HOST]\n    DocumentRoot %s/site\n", c.folder.path);
-    const struct mk_config_source origin = {.text = mk_str_from_c(text)};
+    const struct mk_config_source origin = {.reader = &mk_config_reader, .text = mk_str_from_c(text)};
     c.g = mk_config_generation_load(&origin, &c.arena, &c.report);
     assert_non_null(c.g);
     assert_true(mk_str_starts(host("a")->written_at, MK_STR("command line:1")));
