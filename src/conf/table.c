@@ -29,7 +29,7 @@ const struct mk_conf_entry *mk_conf_table_entry(const struct mk_conf_table *t,
     return NULL;
 }
 
-const struct mk_conf_entry *mk_conf_section_entry(const struct mk_conf_section *s, mk_str key)
+const struct mk_conf_entry *mk_conf_table_find_entry(const struct mk_conf_section *s, mk_str key)
 {
     return s && s->table ? mk_conf_table_entry(s->table, s, key) : NULL;
 }

@@ -25,7 +25,7 @@ const struct mk_conf_key *mk_conf_table_find(const struct mk_conf_table *t, mk_s
 const struct mk_conf_entry *mk_conf_table_entry(const struct mk_conf_table *t,
                                                 const struct mk_conf_section *s, mk_str key);
 /* The same for the table of the section; NULL if the section has no table. */
-const struct mk_conf_entry *mk_conf_section_entry(const struct mk_conf_section *s, mk_str key);
+const struct mk_conf_entry *mk_conf_table_find_entry(const struct mk_conf_section *s, mk_str key);
 /* Returns the largest value that the key accepts. */
 uint64_t mk_conf_table_max(const struct mk_conf_key *k);
 /* Describes the values of the key: "a number from 1 to 64", "one of on, off". */

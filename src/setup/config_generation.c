@@ -62,7 +62,7 @@ static void apply_overrides(struct mk_config_loader *l)
 static struct mk_conf_source_pos server_key_pos(const struct mk_config_loader *l, const char *key)
 {
     const struct mk_conf_section *s = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
-    const struct mk_conf_entry *e = mk_conf_section_entry(s, mk_str_from_c(key));
+    const struct mk_conf_entry *e = mk_conf_table_find_entry(s, mk_str_from_c(key));
     if (e)
         return mk_conf_tree_value_pos(e, e->value);
     return s ? s->at : (struct mk_conf_source_pos){.file = MK_STR("command line")};
@@ -202,7 +202,7 @@ static void check_head_sizes(struct mk_config_loader *l)
     const struct mk_server_settings *s = &l->g->server;
     const struct mk_conf_section *section = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
     struct mk_conf_source_pos at = server_key_pos(l, "MaxURISize");
-    if (mk_conf_section_entry(section, MK_STR("MaxURISize")) && s->max_uri_size > s->max_head_size)
+    if (mk_conf_table_find_entry(section, MK_STR("MaxURISize")) && s->max_uri_size > s->max_head_size)
         mk_conf_report_error(l->report, &at, "MaxURISize exceeds MaxHeaderSize, which includes the target");
 }
 

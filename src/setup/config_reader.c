@@ -137,7 +137,7 @@ static struct mk_vhost_config *add_host(struct mk_config_loader *l, const struct
     if (!site)
         return NULL;
     /* The Index list of the host replaces that of [SERVER]. */
-    if (mk_conf_section_entry(section, MK_STR("Index")))
+    if (mk_conf_table_find_entry(section, MK_STR("Index")))
         site->settings.site.index = (struct mk_conf_words){0};
     const struct mk_conf_problem *before = l->report->last;
     if (mk_conf_bind_without_defaults(section->table, section, &site->settings, &l->g->arena, l->report))
@@ -295,7 +295,7 @@ static void check_root_access(struct mk_config_loader *l, const struct mk_root *
 static void check_access_of_roots(struct mk_config_loader *l)
 {
     for (const struct mk_vhost_config *s = l->g->has_identity ? l->g->sites : NULL; s; s = s->next) {
-        check_root_access(l, &s->host.root, mk_conf_section_entry(s->section, MK_STR("DocumentRoot")));
+        check_root_access(l, &s->host.root, mk_conf_table_find_entry(s->section, MK_STR("DocumentRoot")));
         for (size_t i = 0; i < s->host.n_aliases; i++)
             check_root_access(l, &s->host.aliases[i], s->settings.aliases.at[i].entry);
     }

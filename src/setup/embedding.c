@@ -68,6 +68,6 @@ void mk_embedding_merge_text(struct mk_config_generation *g, mk_str text, struct
 
 void mk_embedding_default_logs(struct mk_config_generation *g)
 {
-    if (!mk_conf_section_entry(find_server_section(&g->tree), MK_STR("ErrorLog")))
+    if (!mk_conf_table_find_entry(find_server_section(&g->tree), MK_STR("ErrorLog")))
         g->server.error_log = MK_STR("off");
 }

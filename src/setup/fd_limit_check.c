@@ -16,7 +16,7 @@ enum {
 static struct mk_conf_source_pos server_key_pos(const struct mk_config_generation *g, const char *key)
 {
     const struct mk_conf_section *section = mk_conf_tree_find(&g->tree, MK_STR("SERVER"));
-    const struct mk_conf_entry *e = mk_conf_section_entry(section, mk_str_from_c(key));
+    const struct mk_conf_entry *e = mk_conf_table_find_entry(section, mk_str_from_c(key));
     struct mk_conf_source_pos file = {.file =
                                           g->sites ? g->sites->section->at.file : MK_STR("configuration")};
     return e ? mk_conf_tree_value_pos(e, e->value) : section ? section->at : file;

@@ -19,9 +19,9 @@ struct mk_conf_source_pos mk_https_rules_key_pos(const struct mk_config_generati
                                                  const struct mk_vhost_config *s, const char *key)
 {
     const struct mk_conf_section *server = mk_conf_tree_find(&g->tree, MK_STR("SERVER"));
-    const struct mk_conf_entry *e = mk_conf_section_entry(s->section, mk_str_from_c(key));
+    const struct mk_conf_entry *e = mk_conf_table_find_entry(s->section, mk_str_from_c(key));
     if (!e && server)
-        e = mk_conf_section_entry(server, mk_str_from_c(key));
+        e = mk_conf_table_find_entry(server, mk_str_from_c(key));
     return e ? mk_conf_tree_value_pos(e, e->value) : s->section->at;
 }
 

@@ -197,7 +197,7 @@ static void check_single_default_host(struct assign_hosts *l)
 {
     const struct mk_vhost_config *first = NULL;
     for (struct mk_vhost_config *s = l->g->sites; s; s = s->next) {
-        const struct mk_conf_entry *e = mk_conf_section_entry(s->section, MK_STR("Default"));
+        const struct mk_conf_entry *e = mk_conf_table_find_entry(s->section, MK_STR("Default"));
         if (!mk_listen_addresses_serves(l->listen, s) || !s->settings.is_default)
             continue;
         struct mk_conf_source_pos at = e ? mk_conf_tree_value_pos(e, e->value) : s->section->at;

@@ -53,7 +53,7 @@ static struct mk_logfile *open_access_log(struct mk_config_generation *g,
                                           struct mk_request_settings *settings, struct mk_logfile *otherwise,
                                           struct mk_conf_report *report)
 {
-    const struct mk_conf_entry *e = mk_conf_section_entry(section, MK_STR("AccessLog"));
+    const struct mk_conf_entry *e = mk_conf_table_find_entry(section, MK_STR("AccessLog"));
     if (!e || !settings->access_log.len) {
         settings->access_log = otherwise ? otherwise->where : settings->access_log;
         return otherwise;
@@ -101,7 +101,7 @@ static void build_location_paths(struct mk_config_generation *g, const struct mk
     const struct mk_conf_words *words = &from->settings.paths;
     struct mk_location_path *end = mk_arena_zalloc(&g->arena, words->n + 1, sizeof *end);
     out->paths = end;
-    if (!mk_conf_section_entry(from->section, MK_STR("Path"))) {
+    if (!mk_conf_table_find_entry(from->section, MK_STR("Path"))) {
         mk_conf_report_error(report, &from->section->at, "[LOCATION] must have `Path`");
         mk_conf_report_hint(report, "name its paths as in [ROUTES]: `Path /upload/*`");
     }
@@ -149,7 +149,7 @@ static void warn_replaced_log_keys(const struct mk_conf_section *section,
     static const char *const keys[] = {"AccessLog", "AccessLogFormat"};
     bool differs[] = {limits->log != otherwise->log, limits->log_format != otherwise->log_format};
     for (size_t i = 0; i < MK_LEN(keys); i++) {
-        const struct mk_conf_entry *e = mk_conf_section_entry(section, mk_str_from_c(keys[i]));
+        const struct mk_conf_entry *e = mk_conf_table_find_entry(section, mk_str_from_c(keys[i]));
         if (!e || !differs[i])
             continue;
         mk_conf_report_warn(report, &e->at, "a plugin writes the access log of this host: `%s` has no effect",

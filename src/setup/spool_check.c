@@ -17,7 +17,7 @@ struct spool_check {
 
 static const struct mk_conf_entry *body_max_entry(const struct mk_conf_section *section)
 {
-    return mk_conf_section_entry(section, MK_STR("MaxBodySize"));
+    return mk_conf_table_find_entry(section, MK_STR("MaxBodySize"));
 }
 
 static void warn_body_max(struct spool_check *c, const struct mk_conf_entry *e, uint64_t max)

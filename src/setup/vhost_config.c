@@ -38,7 +38,7 @@ static void *alloc_zeroed(struct host_builder *b, size_t n, size_t size)
 
 static struct mk_conf_source_pos host_key_pos(const struct host_builder *b, const char *key)
 {
-    const struct mk_conf_entry *e = mk_conf_section_entry(b->site->section, mk_str_from_c(key));
+    const struct mk_conf_entry *e = mk_conf_table_find_entry(b->site->section, mk_str_from_c(key));
     return e ? mk_conf_tree_value_pos(e, e->value) : b->site->section->at;
 }
 

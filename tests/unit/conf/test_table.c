@@ -27,11 +27,11 @@ static void conf_table_entry_with_an_alias_is_found(void **state)
     assert_null(mk_conf_table_entry(&sample_table, s, MK_STR("Workers")));
     assert_null(mk_conf_table_entry(&sample_table, NULL, MK_STR("ServerName")));
     struct mk_conf_section bound = *s;
-    assert_null(mk_conf_section_entry(&bound, MK_STR("ServerName"))); /* no table yet */
+    assert_null(mk_conf_table_find_entry(&bound, MK_STR("ServerName"))); /* no table yet */
     bound.table = &sample_table;
-    assert_str(mk_conf_section_entry(&bound, MK_STR("ServerName"))->value, "a");
-    assert_null(mk_conf_section_entry(&bound, MK_STR("Workers")));
-    assert_null(mk_conf_section_entry(NULL, MK_STR("ServerName")));
+    assert_str(mk_conf_table_find_entry(&bound, MK_STR("ServerName"))->value, "a");
+    assert_null(mk_conf_table_find_entry(&bound, MK_STR("Workers")));
+    assert_null(mk_conf_table_find_entry(NULL, MK_STR("ServerName")));
     conf_fixture_fini(&w);
 }
 
