@@ -14,6 +14,7 @@
 #include <duda/json.h>
 #include <duda/lock.h>
 #include <duda/memory.h>
+#include <duda/metrics.h>
 #include <duda/middleware.h>
 #include <duda/render.h>
 #include <duda/request.h>

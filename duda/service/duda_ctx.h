@@ -51,6 +51,7 @@ struct duda_worker_ctx {
     struct mk_timer sse_timer;             /* sends keep-alive comments in idle event streams */
     bool sse_timer_runs;
     uint32_t sse_keep_alive_ms;            /* 0: no comments */
+    struct duda_metrics_cache *metrics;    /* NULL: none yet */
     bool is_draining;                      /* the worker is draining, and so are its event streams */
     const struct duda_service_ref *starts; /* service whose DUDA_START() functions run now; NULL: none */
     struct duda_route_cells {
@@ -61,9 +62,10 @@ struct duda_worker_ctx {
 
 /* The properties of a service that its handlers need. */
 struct duda_service_ref {
-    const void *settings;           /* NULL: no configuration section */
-    mk_str scope;                   /* namespace of its state: see duda/scope.h */
-    const struct duda_share *share; /* NULL: no shared state */
+    const void *settings;                     /* NULL: no configuration section */
+    mk_str scope;                             /* namespace of its state: see duda/scope.h */
+    const struct duda_share *share;           /* NULL: no shared state */
+    const struct duda_metric_tables *metrics; /* NULL: the service has no metrics */
 };
 
 struct duda_crash_table;
@@ -71,6 +73,8 @@ struct duda_session_config;
 struct duda_block;
 struct duda_chunk;
 struct duda_lock_waiter;
+struct duda_metric_tables;
+struct duda_metrics_cache;
 struct duda_stall_detector;
 struct duda_symbolizer;
 struct duda_topic_receiver;

@@ -8,6 +8,7 @@
 #include "fiber/stack_probe.h"
 #include "service/dynsym.h"
 #include "service/memory.h"
+#include "service/metrics.h"
 #include "service/render.h"
 #include "service/route_conflicts.h"
 #include "service/route_table.h"
@@ -167,7 +168,8 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     if (!service_entry)
         return -ENOMEM;
     service_entry->service = service;
-    if (!bind_state_scope(config, duda, service, &service_entry->has))
+    if (!bind_state_scope(config, duda, service, &service_entry->has) ||
+        !duda_metrics_load(config, service, &service_entry->has.metrics))
         return -EINVAL;
     service_entry->table = duda_route_table_new(config, service);
     if (service->plugin->sections && service->plugin->sections[0])

@@ -11,7 +11,7 @@ extern "C" {
 
 /** Capacity of the statistics of a server. Unused capacity takes no memory. */
 enum {
-    MK_STAT_TABLES_MAX = 32,       /**< tables */
+    MK_STAT_TABLES_MAX = 128,      /**< tables */
     MK_STAT_SERIES_MAX = 4096,     /**< series in all tables */
     MK_STAT_METRICS_MAX = 16,      /**< metrics in a table */
     MK_STAT_LABELS_MAX = 3,        /**< labels of a table */
@@ -36,7 +36,8 @@ enum mk_stat_kind {
     MK_STAT_COUNTER,   /**< monotonic while the server runs, even when workers exit */
     MK_STAT_GAUGE,     /**< a current value; the value of a worker disappears when the worker exits */
     MK_STAT_HISTOGRAM, /**< a histogram of durations in microseconds; must be the last metric of its table */
-    MK_STAT_FINE_HISTOGRAM /**< a histogram with finer buckets, which take seven times the memory */
+    MK_STAT_FINE_HISTOGRAM,  /**< a histogram with finer buckets, which take seven times the memory */
+    MK_STAT_NUMBER_HISTOGRAM /**< a fine histogram of numbers that are not durations, such as sizes */
 };
 
 /** A metric of a table, and how it is displayed. */
@@ -61,7 +62,7 @@ struct mk_stat_metric {
 /** Metrics with the same labels: exported as Prometheus families, as a table for people, and as a list in
  * JSON. */
 struct mk_stat_table {
-    const char *name; /**< name of the table, up to 31 bytes: "routes" */
+    const char *name; /**< name of the table, up to 63 bytes: "routes" */
     /** Names of the labels, up to 15 bytes each; NULL ends the list. */
     const char *labels[MK_STAT_LABELS_MAX];
     const struct mk_stat_metric *metrics;

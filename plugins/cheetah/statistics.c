@@ -64,6 +64,94 @@ static void show_statistics_table(struct cheetah_session *s, const char *name, b
     cheetah_show_text(s, &text);
 }
 
+/* ---- Metrics of services ---- */
+
+/* A table whose name is that of its only metric belongs to a service. */
+static bool is_service_table(const struct mk_stat_table *t)
+{
+    return t->name && t->n_metrics == 1 && t->metrics[0].name && strcmp(t->name, t->metrics[0].name) == 0;
+}
+
+static void append_series_labels(struct mk_buf *out, const struct mk_stat_registry *r,
+                                 const struct mk_stat_table *t, uint32_t series)
+{
+    for (unsigned i = 0; i < MK_STAT_LABELS_MAX && t->labels[i]; i++)
+        mk_buf_addf(out, "%s%s=%.*s", i ? " " : "", t->labels[i], MK_STR_ARG(mk_stat_label(r, series, i)));
+}
+
+/* The number of observations; the value of other metrics. */
+static uint64_t sum_values(const struct mk_stat_registry *r, uint32_t series, enum mk_stat_kind kind)
+{
+    unsigned n = kind == MK_STAT_HISTOGRAM          ? MK_STAT_BUCKETS
+                 : kind == MK_STAT_NUMBER_HISTOGRAM ? MK_STAT_FINE_BUCKETS
+                                                    : 1;
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < n; i++)
+        sum += mk_stat_sum(r, series, i);
+    return sum;
+}
+
+/* Writes the mean and the quantiles of a histogram. */
+static void write_distribution(struct cheetah_table_writer *writer, const struct mk_stat_registry *r,
+                               unsigned table, uint32_t series, const struct mk_stat_table *t)
+{
+    unsigned n_labels = 0;
+    struct mk_stat_field f;
+    bool is_histogram =
+        t->metrics[0].kind == MK_STAT_HISTOGRAM || t->metrics[0].kind == MK_STAT_NUMBER_HISTOGRAM;
+    while (n_labels < MK_STAT_LABELS_MAX && t->labels[n_labels])
+        n_labels++;
+    for (unsigned i = 0; i < 3; i++)
+        if (is_histogram && mk_stat_field_at(r, table, series, n_labels + i, &f))
+            write_field_cell(writer, &f);
+        else
+            cheetah_table_cell_null(writer);
+}
+
+static void write_service_table(struct cheetah_table_writer *writer, const struct mk_stat_registry *r,
+                                unsigned table, const struct mk_stat_table *t)
+{
+    char buf[MK_STAT_LABEL_BYTES_MAX + 64];
+    for (uint32_t series = 0; (series = mk_stat_next(r, table, series));) {
+        struct mk_buf labels = mk_buf_fixed(buf, sizeof buf);
+        append_series_labels(&labels, r, t, series);
+        cheetah_table_cell_text(writer, mk_str_from_c(t->name));
+        cheetah_table_cell_num(writer, sum_values(r, series, t->metrics[0].kind));
+        write_distribution(writer, r, table, series, t);
+        cheetah_table_cell_text(writer, mk_buf_str(&labels));
+    }
+}
+
+void cheetah_statistics_show_metrics(struct cheetah_session *s, mk_str args, bool json)
+{
+    const struct mk_stat_registry *r = mk_worker_statistics(cheetah_session_shell(s)->worker);
+    const struct cheetah_column columns[] = {{"metric", -TEXT_WIDTH_MAX}, {"value", NUMBER_WIDTH},
+                                             {"mean", NUMBER_WIDTH},      {"p50", NUMBER_WIDTH},
+                                             {"p99", NUMBER_WIDTH},       {"labels", 0}};
+    struct mk_stat_metric metrics[MK_STAT_METRICS_MAX];
+    struct mk_stat_table t = {.metrics = metrics};
+    struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
+    struct cheetah_table_writer writer = {
+        .out = &text, .columns = columns, .n = MK_LEN(columns), .json = json};
+    bool has_rows = false;
+    for (unsigned table = 1; r && mk_stat_table_at(r, table, &t, metrics); table++) {
+        if (!is_service_table(&t) || !mk_str_starts(mk_str_from_c(t.name), args))
+            continue;
+        if (!has_rows)
+            cheetah_table_writer_begin(&writer);
+        has_rows = true;
+        write_service_table(&writer, r, table, &t);
+    }
+    if (!has_rows && json)
+        cheetah_table_writer_begin(&writer);
+    if (!has_rows && !json)
+        mk_buf_addf(&text, "No service has metrics%s.\n", args.len ? " with this prefix" : "");
+    cheetah_table_writer_end(&writer);
+    cheetah_show_text(s, &text);
+}
+
+/* ---- Commands ---- */
+
 void cheetah_statistics_show_packages(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args;

@@ -74,6 +74,40 @@ static void print_histogram_bucket(struct mk_buf *out, const struct view *v, uin
     metrics_exposition_add_value(out, n);
 }
 
+static bool is_power_of_2(uint64_t n)
+{
+    return n && (n & (n - 1)) == 0;
+}
+
+/* The bounds of numbers are those below 8, then two for each doubling up to 2^32. They are inclusive. */
+static bool is_number_bound(uint64_t end)
+{
+    return end <= UINT64_C(1) << 32 &&
+           (end <= 8 || is_power_of_2(end) || (end % 3 == 0 && is_power_of_2(end / 3)));
+}
+
+static void print_number_histogram(struct mk_buf *out, const struct view *v, uint32_t series)
+{
+    uint64_t below = 0;
+    char buf[32];
+    for (unsigned i = 0; i < MK_STAT_FINE_BUCKETS; i++) {
+        uint64_t end = mk_stat_bucket_end(MK_STAT_FINE_BUCKETS, i);
+        struct mk_buf bound = mk_buf_fixed(buf, sizeof buf);
+        below += mk_stat_sum(v->r, series, v->cell + i);
+        if (end && !is_number_bound(end))
+            continue;
+        if (end)
+            mk_buf_add_num(&bound, end - 1);
+        append_labels(out, v, "_bucket", series);
+        metrics_exposition_add_label(out, !v->table.labels[0], "le",
+                                     end ? mk_buf_str(&bound) : MK_STR("+Inf"));
+        mk_buf_add_char(out, '}');
+        metrics_exposition_add_value(out, below);
+    }
+    print_value(out, v, "_sum", series, mk_stat_sum(v->r, series, v->cell + MK_STAT_FINE_BUCKETS), false);
+    print_value(out, v, "_count", series, below, false);
+}
+
 /* Both kinds of histograms are printed with the bounds of the coarse kind. These are also bounds of fine
  * buckets, so the counts are exact. */
 static void print_histogram(struct mk_buf *out, const struct view *v, uint32_t series)
@@ -99,6 +133,10 @@ static void print_metric(struct mk_buf *out, const struct view *v)
     if (m->help)
         metrics_exposition_begin(out, m->name, prometheus_type(m->kind), m->help);
     for (uint32_t series = 0; (series = mk_stat_next(v->r, v->number, series));) {
+        if (m->kind == MK_STAT_NUMBER_HISTOGRAM) {
+            print_number_histogram(out, v, series);
+            continue;
+        }
         if (m->kind == MK_STAT_HISTOGRAM || m->kind == MK_STAT_FINE_HISTOGRAM) {
             print_histogram(out, v, series);
             continue;

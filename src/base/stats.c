@@ -30,7 +30,7 @@ struct metric {
 struct table {
     uint8_t n_labels, n_metrics, is_replaced;
     uint16_t n_cells;
-    char name[32], labels[MK_STAT_LABELS_MAX][16];
+    char name[64], labels[MK_STAT_LABELS_MAX][16];
     struct metric metrics[MK_STAT_METRICS_MAX];
 };
 
@@ -102,9 +102,8 @@ static bool copy_text(char *to, size_t size, const char *text)
 
 static unsigned n_cells_of_kind(unsigned kind)
 {
-    return kind == MK_STAT_HISTOGRAM        ? MK_STAT_BUCKETS + 1
-           : kind == MK_STAT_FINE_HISTOGRAM ? MK_STAT_FINE_BUCKETS + 1
-                                            : 1;
+    bool is_fine = kind == MK_STAT_FINE_HISTOGRAM || kind == MK_STAT_NUMBER_HISTOGRAM;
+    return is_fine ? MK_STAT_FINE_BUCKETS + 1 : kind == MK_STAT_HISTOGRAM ? MK_STAT_BUCKETS + 1 : 1;
 }
 
 static bool encode_metric(struct metric *to, const struct mk_stat_metric *m)
@@ -441,6 +440,14 @@ uint64_t *mk_stat_cells(struct mk_stat_registry *r, uint32_t series, unsigned ro
     return cell_at(r, first, row);
 }
 
+/* If one worker increases a gauge, another decreases it, and the first one exits, the sum is negative. */
+static bool is_negative_gauge(const struct mk_stat_registry *r, const struct series *s, unsigned cell,
+                              uint64_t sum)
+{
+    const struct table *t = s && (int64_t)sum < 0 ? table_at(r, s->table) : NULL;
+    return t && cell < n_metrics_of(t) && t->metrics[cell].kind == MK_STAT_GAUGE;
+}
+
 uint64_t mk_stat_sum(const struct mk_stat_registry *r, uint32_t series, unsigned cell)
 {
     const struct series *s = series_at(r, series);
@@ -450,7 +457,7 @@ uint64_t mk_stat_sum(const struct mk_stat_registry *r, uint32_t series, unsigned
         const uint64_t *c = cell_at(r, s->first + cell, row);
         sum += c ? mk_counter_get(c) : 0;
     }
-    return sum;
+    return is_negative_gauge(r, s, cell, sum) ? 0 : sum;
 }
 
 void mk_stat_clear_gauges(struct mk_stat_registry *r, unsigned row)
@@ -535,12 +542,14 @@ static mk_str nth_word(const char *words, uint64_t value)
     return word;
 }
 
-static void fill_histogram_field(const struct mk_stat_registry *r, uint32_t series, unsigned first,
-                                 unsigned n, unsigned which, struct mk_stat_field *out)
+static void fill_histogram_field(const struct mk_stat_registry *r, uint32_t series, const struct metric *m,
+                                 unsigned first, unsigned which, struct mk_stat_field *out)
 {
     static const char *const names[] = {"mean", "p50", "p99"};
     uint64_t buckets[MK_STAT_FINE_BUCKETS], total = 0;
-    *out = (struct mk_stat_field){.name = names[which], .form = MK_STAT_NUMBER, .is_time = true};
+    unsigned kind = LOAD(&m->kind), n = n_cells_of_kind(kind) - 1;
+    *out = (struct mk_stat_field){
+        .name = names[which], .form = MK_STAT_NUMBER, .is_time = kind != MK_STAT_NUMBER_HISTOGRAM};
     for (unsigned i = 0; i < n; i++)
         total += buckets[i] = mk_stat_sum(r, series, first + i);
     if (!total)
@@ -594,7 +603,7 @@ static bool read_field(const struct mk_stat_registry *r, unsigned table, uint32_
             continue;
         }
         if (cells > 1)
-            fill_histogram_field(r, series, m, cells - 1, i, out);
+            fill_histogram_field(r, series, &t->metrics[m], m, i, out);
         else
             fill_metric_field(r, series, t, m, out);
         return true;

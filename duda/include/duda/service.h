@@ -25,6 +25,7 @@ extern "C" {
  * worker that called the handler; no other thread may use it.
  */
 struct duda_ctx;
+struct duda_metric;
 struct duda_schema;
 
 /** The result of a handler: see duda_fn. Functions of Duda return this type instead of a plain int if their
@@ -383,7 +384,8 @@ struct duda_service {
     const struct mk_plugin *plugin;
     const struct mk_handler *handler;
     const struct duda_probe *probes, *probes_end;
-    const char *title, *version, *description; /**< of the API; may be NULL */
+    const char *title, *version, *description;               /**< of the API; may be NULL */
+    struct duda_metric *const *metrics, *const *metrics_end; /**< see duda/metrics.h */
 };
 
 /**
@@ -401,9 +403,11 @@ struct duda_service {
 #define DUDA_SERVICE(word, ...)                                                                              \
     MK_PLUGIN_DECLARE(word);                                                                                 \
     DUDA_PROBE(word);                                                                                        \
-    /* The linker defines these symbols as the start and the end of the object's probes. */                  \
+    /* The linker defines these symbols as the start and the end of the object's probes and metrics. */      \
     extern const struct duda_probe __start_duda_probes[] __attribute__((weak, visibility("hidden")));        \
     extern const struct duda_probe __stop_duda_probes[] __attribute__((weak, visibility("hidden")));         \
+    extern struct duda_metric *const __start_duda_metrics[] __attribute__((weak, visibility("hidden")));     \
+    extern struct duda_metric *const __stop_duda_metrics[] __attribute__((weak, visibility("hidden")));      \
     static bool duda_bind_##word(const struct mk_conf_ctx *ctx, mk_str words, void **data);                  \
     static const struct mk_handler duda_handler_##word = {.name = #word,                                     \
                                                           .handle = duda_service_handle,                     \
@@ -422,7 +426,9 @@ struct duda_service {
                                                             __stop_duda_probes,                              \
                                                             DUDA_API_TITLE,                                  \
                                                             DUDA_API_VERSION,                                \
-                                                            DUDA_API_DESCRIPTION};                           \
+                                                            DUDA_API_DESCRIPTION,                            \
+                                                            __start_duda_metrics,                            \
+                                                            __stop_duda_metrics};                            \
     extern MK_API const struct duda_service *const duda_service_of_##word;                                   \
     const struct duda_service *const duda_service_of_##word = &duda_service_##word;                          \
     static bool duda_bind_##word(const struct mk_conf_ctx *ctx, mk_str words, void **data)                   \

@@ -33,6 +33,8 @@ static const struct duda_schema_field page_fields[] = {
     DUDA_INTEGER(struct page, after, .optional = true, DUDA_MINIMUM(0), DUDA_MAXIMUM(1e9))};
 static const struct duda_schema page_schema = DUDA_SCHEMA(struct page, page_fields);
 
+DUDA_COUNTER(created, "created_total", "Items created.");
+
 /* Zero-padded, so that keys sort in numerical order: item/0000000012. */
 static mk_str key_of(struct duda_ctx *d, int64_t id)
 {
@@ -68,6 +70,8 @@ static int create(struct duda_ctx *d)
         e = store(d, key_of(d, id), &item);
     if (!e)
         e = duda_header_set(d, "Location", duda_sprintf(d, "/items/%lld", (long long)id));
+    if (!e)
+        duda_counter_add(d, &created, 1);
     return e ? e : 201;
 }
 

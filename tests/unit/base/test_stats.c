@@ -89,7 +89,7 @@ static void stats_invalid_tables_are_rejected(void **state)
 {
     (void)state;
     struct mk_stat_registry *r = registry;
-    static const char long_name[] = "01234567890123456789012345678901";
+    static const char long_name[] = "0123456789012345678901234567890123456789012345678901234567890123";
     struct mk_stat_metric bad[MK_STAT_METRICS_MAX + 1] = {{.name = "a"}, {.name = "b"}};
     assert_int_equal(mk_stat_register_table(r, &(struct mk_stat_table){long_name, {NULL}, bad, 1, {0}}), 0);
     assert_int_equal(
@@ -333,6 +333,41 @@ static void stats_dead_worker_keeps_counters_and_clears_gauges(void **state)
     mk_stat_add(&mk_stat_cells(r, s, 1)[CALLS], 1); /* the next worker in this slot continues the count */
     assert_int_equal(mk_stat_sum(r, s, CALLS), 11);
     mk_stat_clear_gauges(r, 7); /* worker 7 has counted nothing */
+}
+
+static void stats_gauge_is_never_negative(void **state)
+{
+    (void)state;
+    struct mk_stat_registry *r = registry;
+    uint32_t s = series_of(r, "a", "b");
+    mk_stat_add(&mk_stat_cells(r, s, 1)[OPEN], 3);
+    mk_stat_add(&mk_stat_cells(r, s, 2)[OPEN], (uint64_t)-2); /* opened in one worker, closed in another */
+    assert_int_equal(mk_stat_sum(r, s, OPEN), 1);
+    mk_stat_clear_gauges(r, 1);
+    assert_int_equal(mk_stat_sum(r, s, OPEN), 0);
+    mk_stat_add(&mk_stat_cells(r, s, 1)[CALLS], UINT64_MAX);
+    assert_true(mk_stat_sum(r, s, CALLS) == UINT64_MAX);
+}
+
+static void stats_number_histogram_has_fine_buckets(void **state)
+{
+    (void)state;
+    struct mk_stat_registry *r = registry;
+    static const struct mk_stat_metric items[] = {
+        {.name = "items", .column = "items", .kind = MK_STAT_NUMBER_HISTOGRAM}};
+    unsigned t =
+        mk_stat_register_table(r, &(struct mk_stat_table){.name = "items", .metrics = items, .n_metrics = 1});
+    uint32_t s = mk_stat_series(r, t, NULL);
+    struct mk_stat_field f;
+    uint64_t *cells = mk_stat_cells(r, s, 1);
+    mk_stat_observe_fine(cells, 7);
+    mk_stat_observe_fine(cells, 1000);
+    assert_int_equal(mk_stat_sum(r, s, 7), 1);
+    assert_int_equal(mk_stat_sum(r, s, mk_stat_fine_bucket(1000)), 1);
+    assert_int_equal(mk_stat_sum(r, s, MK_STAT_FINE_BUCKETS), 1007);
+    assert_true(mk_stat_field_at(r, t, s, 0, &f));
+    assert_int_equal(f.n, 503);
+    assert_false(f.is_time);
 }
 
 static void stats_missing_pages_are_counted(void **state)
@@ -643,6 +678,8 @@ int main(void)
         fixture_test(stats_series_being_created_elsewhere_is_available_later, setup, teardown),
         fixture_test(stats_sum_covers_all_rows, setup, teardown),
         fixture_test(stats_cells_of_a_series_share_one_page, setup, teardown),
+        fixture_test(stats_gauge_is_never_negative, setup, teardown),
+        fixture_test(stats_number_histogram_has_fine_buckets, setup, teardown),
         fixture_test(stats_dead_worker_keeps_counters_and_clears_gauges, setup, teardown),
         fixture_test(stats_missing_pages_are_counted, setup, teardown),
         fixture_test(stats_threads_lose_no_count_and_duplicate_no_series, setup, teardown),
