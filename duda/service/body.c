@@ -33,37 +33,12 @@ int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *schema, 
 
 /* ---- Problems ---- */
 
-static const char *status_title(unsigned status)
-{
-    static const struct {
-        unsigned status;
-        const char *title;
-    } titles[] = {{400, "Bad Request"},
-                  {401, "Unauthorized"},
-                  {403, "Forbidden"},
-                  {404, "Not Found"},
-                  {406, "Not Acceptable"},
-                  {409, "Conflict"},
-                  {410, "Gone"},
-                  {412, "Precondition Failed"},
-                  {413, "Content Too Large"},
-                  {415, "Unsupported Media Type"},
-                  {422, "Unprocessable Content"},
-                  {429, "Too Many Requests"},
-                  {500, "Internal Server Error"},
-                  {503, "Service Unavailable"}};
-    for (size_t i = 0; i < MK_LEN(titles); i++)
-        if (titles[i].status == status)
-            return titles[i].title;
-    return NULL;
-}
-
 static void begin_problem_json(struct mk_json_writer *w, unsigned status, mk_str detail)
 {
-    const char *title = status_title(status);
+    mk_str title = mk_status_phrase(status);
     mk_json_begin_object(w);
-    if (title)
-        mk_json_cstr(mk_json_key(w, "title"), title);
+    if (title.p)
+        mk_json_string(mk_json_key(w, "title"), title);
     mk_json_uint(mk_json_key(w, "status"), status);
     mk_json_string(mk_json_key(w, "detail"), detail);
 }

@@ -145,7 +145,8 @@ static struct duda_route_slot *add_crash_slot(struct route_table_builder *m,
 {
     char buf[DUDA_ROUTE_SLOT_NAME_MAX * 2];
     struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_addf(&name, "%s %s %.*s%.*s", m->service->name, entry->route->method, MK_STR_ARG(entry->host),
+    mk_buf_addf(&name, "%s %s %.*s%.*s", m->service->name,
+                entry->route->method ? entry->route->method : "errors of", MK_STR_ARG(entry->host),
                 MK_STR_ARG(entry->pattern));
     return m->crash_table ? duda_crash_table_add_route(m->crash_table, mk_buf_str(&name)) : NULL;
 }
@@ -209,26 +210,28 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
 /* Returns `outer` if it fails. */
 static const struct duda_middleware *push_middleware(struct route_table_builder *m,
                                                      const struct duda_route *r,
-                                                     const struct duda_middleware *outer)
+                                                     const struct duda_middleware *outer,
+                                                     struct duda_route_slot *route_slot)
 {
     struct duda_middleware *step = r->fn ? alloc_or_fail(m, sizeof *step) : NULL;
     if (!r->fn)
         report_route_error(m, r, MK_STR("DUDA_AFTER() and DUDA_ERROR() need a function"));
     if (!step)
         return outer;
-    *step = (struct duda_middleware){.outer = outer, .entry = r};
+    *step = (struct duda_middleware){.outer = outer, .entry = r, .route_slot = route_slot};
     return step;
 }
 
 static void add_error_handler(struct route_table_builder *m, const struct duda_route *r,
                               struct group_scope *s)
 {
-    s->errors = push_middleware(m, r, s->errors);
+    struct duda_route_entry entry = {.route = r, .pattern = s->prefix, .host = s->host};
+    entry.route_slot = add_crash_slot(m, &entry);
+    entry.errors = s->errors = push_middleware(m, r, s->errors, entry.route_slot);
     struct duda_error_scope *scope = s->shares_paths ? NULL : alloc_or_fail(m, sizeof *scope);
     if (!scope)
         return;
-    *scope = (struct duda_error_scope){
-        .next = m->table->error_scopes, .host = s->host, .prefix = s->prefix, .errors = s->errors};
+    *scope = (struct duda_error_scope){.next = m->table->error_scopes, .prefix = s->prefix, .entry = entry};
     m->table->error_scopes = scope;
 }
 
@@ -295,7 +298,7 @@ static void add_table_entry(struct route_table_builder *m, struct walk_route_tab
         add_before(m, r, s);
         break;
     case DUDA_IS_AFTER:
-        s->after = push_middleware(m, r, s->after);
+        s->after = push_middleware(m, r, s->after, NULL);
         break;
     case DUDA_IS_ERROR:
         add_error_handler(m, r, s);
@@ -415,15 +418,15 @@ bool duda_route_table_has_errors(const struct duda_route_table *t)
     return t && t->error_scopes;
 }
 
-const struct duda_middleware *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,
-                                                           mk_str path)
+const struct duda_route_entry *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,
+                                                            mk_str path)
 {
     const struct duda_error_scope *found = NULL;
     for (const struct duda_error_scope *s = t->error_scopes; s; s = s->next)
-        if (host_matches(s->host, host) && has_prefix(path, s->prefix) &&
+        if (host_matches(s->entry.host, host) && has_prefix(path, s->prefix) &&
             (!found || count_segments(s->prefix) > count_segments(found->prefix)))
             found = s;
-    return found ? found->errors : NULL;
+    return found ? &found->entry : NULL;
 }
 
 const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i)

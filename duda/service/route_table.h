@@ -12,13 +12,7 @@
 struct duda_middleware {
     const struct duda_middleware *outer;
     const struct duda_route *entry;
-};
-
-/* The paths to which a DUDA_ERROR() entry applies, even if no route matches them. */
-struct duda_error_scope {
-    const struct duda_error_scope *next; /* in reverse order of the entries */
-    mk_str host, prefix;                 /* host: empty: any host; prefix: pattern of the group */
-    const struct duda_middleware *errors;
+    struct duda_route_slot *route_slot; /* counts crashes of error handlers; may be NULL */
 };
 
 /* A route with the settings inherited from its groups. */
@@ -32,6 +26,13 @@ struct duda_route_entry {
     const struct duda_middleware *errors; /* in call order */
     size_t n_before;
     const struct duda_route *const *before; /* DUDA_IS_BEFORE, DUDA_IS_REQUIRE or DUDA_IS_AROUND */
+};
+
+/* The paths to which a DUDA_ERROR() entry applies, even if no route matches them. */
+struct duda_error_scope {
+    const struct duda_error_scope *next; /* in reverse order of the entries */
+    mk_str prefix;                       /* pattern of the group */
+    struct duda_route_entry entry;       /* stands for a route where no route matches */
 };
 
 /* Returns whether the entries of the table have a size that this release or an earlier one has used. */
@@ -63,9 +64,10 @@ const struct duda_route_entry *duda_route_table_find(const struct duda_route_tab
 
 /* Returns whether the service has DUDA_ERROR() entries. */
 bool duda_route_table_has_errors(const struct duda_route_table *t);
-/* Returns the error handlers of the innermost group whose prefix the path has; NULL if there are none. */
-const struct duda_middleware *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,
-                                                           mk_str path);
+/* Returns an entry with the error handlers of the innermost group whose prefix the path has; NULL if there are
+ * none. */
+const struct duda_route_entry *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,
+                                                            mk_str path);
 
 /* Returns the i-th route of the service, in source order; NULL if `i` is out of range. */
 const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <monkey/clock.h>
 
+#include "service/error_handlers.h"
 #include "service/extras.h"
 #include "service/memory.h"
 #include "service/response.h"
@@ -19,6 +20,7 @@
 enum {
     STACK = 64 << 10,
     SPARE_MAX = 16 << 10,
+    ERROR_HANDLERS_MS = 5000, /* deadline of all error handlers of a request: see duda/error.h */
 };
 
 /* ---- Stacks ---- */
@@ -147,8 +149,9 @@ static void resume_handler(struct duda_ctx *d)
             duda_terminated_keep_stack(d);
         }
         end_fiber(d);
-        if (d->result || d->session_error || d->form_error ||
-            d->result_route != d->route_entry->route) /* a plain success needs no check and no report */
+        if ((d->result || d->session_error || d->form_error ||
+             d->result_route != d->route_entry->route) && /* a plain success needs no check and no report */
+            !d->runs_error_handlers)
             duda_result_validate(d);
     } else if (d->n_refused_waits >= DUDA_REFUSALS_MAX) {
         duda_terminate(d);
@@ -219,7 +222,8 @@ static void free_handler(struct duda_ctx *d)
         duda_extras_free(d);
     recycle_output_buf(d);
     if (d->ctx_ref) {
-        mk_request_set_data(d->request, NULL);
+        if (!d->runs_error_handlers) /* other handlers may have set the data of the request */
+            mk_request_set_data(d->request, NULL);
         d->ctx_ref->d = NULL;
     }
     if (d->terminated) {
@@ -294,16 +298,23 @@ void duda_scheduler_fini(struct duda_worker_ctx *worker_ctx)
     mk_deferred_free(worker_ctx->deferred);
 }
 
-int duda_scheduler_create_fiber(struct duda_ctx *d)
+static inline int create_fiber(struct duda_ctx *d, void (*run)(void *d))
 {
     struct duda_stack_pool *stacks =
         stack_pool_for(d->worker_ctx, d->route_entry->route->stack ? d->route_entry->route->stack : STACK);
-    d->fiber = stacks ? duda_fiber_new(stacks, handler_fiber_main, d) : NULL;
+    d->fiber = stacks ? duda_fiber_new(stacks, run, d) : NULL;
     if (!d->fiber)
         return -ENOMEM;
     d->woken = true;
-    d->began_us = mk_clock_us();
     return 0;
+}
+
+int duda_scheduler_create_fiber(struct duda_ctx *d)
+{
+    int e = create_fiber(d, handler_fiber_main);
+    if (!e)
+        d->began_us = mk_clock_us();
+    return e;
 }
 
 /* ---- The response ---- */
@@ -428,6 +439,57 @@ enum mk_verdict duda_scheduler_run(struct duda_ctx *d)
         return finish_response(d);
     if (d->output == DUDA_OUTPUT_TUNNEL)
         return MK_DONE;
+    if (d->output == DUDA_OUTPUT_STREAMED)
+        return begin_streaming_response(d);
+    watch_client_disconnect(d);
+    return MK_WAIT;
+}
+
+/* ---- Error handlers ---- */
+
+static void error_fiber_main(void *arg)
+{
+    struct duda_ctx *d = arg;
+    d->result = duda_error_handlers_run(d);
+    duda_memory_run_cleanups(d);
+}
+
+DUDA_COLD int duda_scheduler_start_error_handlers(struct duda_ctx *d)
+{
+    if (mk_request_data(d->request) == d)
+        mk_request_set_data(d->request, NULL);
+    d->runs_error_handlers = true;
+    mk_buf_clear(&d->out);
+    d->out_at = 0;
+    d->output = DUDA_OUTPUT_NONE;
+    d->cancel_error = d->session_error = d->form_error = 0;
+    d->n_refused_waits = 0;
+    d->is_refused = false;
+    int e = create_fiber(d, error_fiber_main);
+    return e ? e : duda_deadline(d, ERROR_HANDLERS_MS);
+}
+
+static enum mk_verdict finish_error_response(struct duda_ctx *d)
+{
+    int result = d->result;
+    if (result == DUDA_NEXT || result < 0) {
+        (void)mk_response_set_status(d->response, d->extras->error_status);
+        return MK_NEXT;
+    }
+    if (result >= 200 && result != DUDA_HANDLED)
+        (void)mk_response_set_status(d->response, (unsigned)result);
+    if (d->output == DUDA_OUTPUT_NONE)
+        return MK_DONE;
+    set_default_content_type(d);
+    return mk_response_set_body_nocopy(d->response, mk_buf_str(&d->out)) ? MK_NEXT : MK_DONE;
+}
+
+DUDA_COLD enum mk_verdict duda_scheduler_run_error_handlers(struct duda_ctx *d)
+{
+    if (d->fiber && can_resume(d))
+        resume_handler(d);
+    if (!d->fiber)
+        return finish_error_response(d);
     if (d->output == DUDA_OUTPUT_STREAMED)
         return begin_streaming_response(d);
     watch_client_disconnect(d);

@@ -7,31 +7,18 @@
 
 #include "fiber/stack_probe.h"
 #include "service/dynsym.h"
+#include "service/error_hook.h"
 #include "service/memory.h"
 #include "service/metrics.h"
 #include "service/render.h"
+#include "service/request_ctx.h"
 #include "service/route_conflicts.h"
 #include "service/route_table.h"
 #include "service/scheduler.h"
+#include "service/service_entry.h"
 #include "service/session_config.h"
 #include "service/share.h"
 #include "service/worker_ctx.h"
-
-/* A service in one configuration. */
-struct service_entry {
-    const struct duda_service *service;
-    const struct duda_route_table *table;
-    const struct duda_templates *templates;
-    struct duda_service_ref has;
-    bool named;      /* used in at least one [ROUTES] */
-    bool is_checked; /* warn_without_csrf_check() has checked the service */
-};
-
-/* The mount point of a service. */
-struct mount {
-    const struct service_entry *service_entry;
-    mk_str prefix; /* "/shop" of "/shop/..."; may be empty */
-};
 
 static const char copy[1];
 
@@ -181,14 +168,6 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
                : -EINVAL;
 }
 
-/* The pattern "/shop/..." without its suffix. */
-static mk_str mount_prefix(mk_str pattern)
-{
-    while (pattern.len && (pattern.p[pattern.len - 1] == '*' || pattern.p[pattern.len - 1] == '/'))
-        pattern.len--;
-    return pattern.len && pattern.p[0] == '/' ? pattern : MK_STR("");
-}
-
 bool duda_service_bind(const struct duda_service *service, const struct mk_conf_ctx *conf_ctx, mk_str words,
                        void **data)
 {
@@ -200,7 +179,7 @@ bool duda_service_bind(const struct duda_service *service, const struct mk_conf_
     if (!service_entry)
         return true; /* failed to load; already reported */
     mount->service_entry = service_entry;
-    mount->prefix = mount_prefix(mk_conf_ctx_key(conf_ctx));
+    mount->prefix = duda_mount_prefix(mk_conf_ctx_key(conf_ctx));
     service_entry->named = true;
     return true;
 }
@@ -261,16 +240,10 @@ static void warn_without_csrf_check(struct mk_config *config, const struct duda_
     mk_config_hint(config, "put DUDA_BEFORE(duda_csrf_check) before these routes (duda/session.h)");
 }
 
-int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+/* Mounts the service on the whole virtual host. */
+static int mount_on_host(struct mk_config *config, struct mk_vhost *host, struct service_entry *service_entry)
 {
-    struct service_entry *service_entry = data;
     struct duda_plugin_config *duda = mk_config_data(config, duda_worker_ctx_plugin());
-    *host_data = service_entry;
-    if (duda->rules.tries && !service_entry->is_checked)
-        warn_without_csrf_check(config, service_entry->service);
-    service_entry->is_checked = true;
-    if (service_entry->named || is_in_routes(host, service_entry->service))
-        return 0;
     struct mount *mount = mk_config_alloc(config, sizeof *mount);
     if (!mount)
         return -ENOMEM;
@@ -280,6 +253,23 @@ int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *dat
     return duda_route_conflicts_add(config, &duda->routes, host, service_entry->service, service_entry->table)
                ? 0
                : -EINVAL;
+}
+
+int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
+{
+    struct service_entry *service_entry = data;
+    const struct duda_plugin_config *duda = mk_config_data(config, duda_worker_ctx_plugin());
+    bool is_mounted_below = is_in_routes(host, service_entry->service);
+    if (duda->rules.tries && !service_entry->is_checked)
+        warn_without_csrf_check(config, service_entry->service);
+    service_entry->is_checked = true;
+    *host_data = NULL; /* without error handlers, the service has no hooks */
+    if (duda_route_table_has_errors(service_entry->table) && (is_mounted_below || !service_entry->named)) {
+        *host_data = duda_error_host_new(config, host, service_entry, is_mounted_below);
+        if (!*host_data)
+            return -ENOMEM;
+    }
+    return service_entry->named || is_mounted_below ? 0 : mount_on_host(config, host, service_entry);
 }
 
 int duda_service_start(struct mk_worker *worker, void *data)
@@ -329,53 +319,6 @@ static enum mk_verdict respond_allowed_methods(struct mk_request *request, struc
                        MK_STR_ARG(mk_request_method_name(request)), MK_STR_ARG(mk_buf_str(&allow)));
     (void)mk_response_set_status(response, is_options ? 204 : 405);
     return is_options ? MK_DONE : MK_ERROR;
-}
-
-static size_t params_text_size(const struct mk_router_match *match)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < match->n; i++)
-        n += match->params[i].value.len + 1;
-    return n;
-}
-
-/* A handler has its own memory, separate from its request's: the handler of a tunnel may end long before the
- * tunnel, and a terminated handler outlives its request. */
-static struct duda_ctx *alloc_request_ctx(struct mk_request *request, size_t size)
-{
-    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(mk_request_worker(request));
-    struct duda_ctx_ref *ctx_ref = mk_request_alloc(request, sizeof *ctx_ref);
-    if (!ctx_ref)
-        return NULL;
-    ctx_ref->d = NULL;
-    if (mk_request_add_cleanup(request, duda_scheduler_on_request_end, ctx_ref))
-        return NULL;
-    struct duda_ctx *d = ctx_ref->d = duda_memory_acquire_block(worker_ctx, size);
-    if (d)
-        *d = (struct duda_ctx){.request = request, .ctx_ref = ctx_ref, .worker_ctx = worker_ctx};
-    return d;
-}
-
-/* Allocates extra space for the parameters. */
-static struct duda_ctx *create_request_ctx(struct mk_request *request, const struct mk_router_match *match)
-{
-    size_t params = match->n * sizeof(struct duda_param_value);
-    struct duda_ctx *d = alloc_request_ctx(request, sizeof *d + params + params_text_size(match));
-    if (!d)
-        return NULL;
-    struct duda_param_value *p = (struct duda_param_value *)(void *)(d + 1);
-    char *text = (char *)(d + 1) + params;
-    d->params = p;
-    d->n_params = match->n;
-    for (size_t i = 0; i < match->n; i++) {
-        mk_str value = match->params[i].value;
-        if (value.len)
-            memcpy(text, value.p, value.len);
-        text[value.len] = '\0';
-        p[i] = (struct duda_param_value){match->params[i].name, mk_str_of(text, value.len)};
-        text += value.len + 1;
-    }
-    return d;
 }
 
 /* Refuses a request for a route whose handler has crashed too often. */
@@ -453,7 +396,7 @@ static enum mk_verdict start_request_handler(struct mk_request *request, struct 
     int64_t closed = duda_route_slot_disabled_s(entry->route_slot, mk_request_time(request));
     if (closed)
         return refuse_disabled_route(request, response, closed);
-    struct duda_ctx *d = create_request_ctx(request, &match);
+    struct duda_ctx *d = duda_request_ctx_new(request, &match);
     if (d) {
         d->response = response;
         d->route_entry = entry;

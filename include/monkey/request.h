@@ -195,6 +195,9 @@ MK_API mk_str mk_request_vhost_name(struct mk_request *request);
 MK_API int mk_request_set_vhost_name(struct mk_request *request, mk_str name);
 /** The pattern of the matched route, as written in [ROUTES]. */
 MK_API mk_str mk_request_route(const struct mk_request *request);
+struct mk_handler;
+/** The handler of the matched route; NULL if no route was matched. */
+MK_API const struct mk_handler *mk_request_handler(const struct mk_request *request);
 /** The worker that serves the request. */
 MK_API struct mk_worker *mk_request_worker(const struct mk_request *request);
 /** The time at which the request was received, in seconds since the Unix epoch. */

@@ -2,6 +2,8 @@
 /* The IANA registry as of 2025, without 306 and 418, which it lists as unused. */
 #include "http/status.h"
 
+#include <monkey/http.h>
+
 static const mk_str informational[] = {
     [0] = MK_STR_INIT("100 Continue"),
     [1] = MK_STR_INIT("101 Switching Protocols"),
@@ -90,4 +92,10 @@ mk_str mk_status_text(unsigned status)
     if (class >= MK_LEN(classes) || code >= classes[class].n || !classes[class].texts[code].p)
         return MK_STR("");
     return classes[class].texts[code];
+}
+
+mk_str mk_status_phrase(unsigned status)
+{
+    mk_str text = mk_status_text(status);
+    return text.len ? mk_str_skip(text, 4) : MK_STR_NULL;
 }

@@ -291,3 +291,23 @@ const struct mk_plugin mk_app_accept_plugin = {MK_PLUGIN_HEAD, .name = "program-
                                                .help =
                                                    "The accept filter of the program that embeds the server.",
                                                .load = load_accept_filter, .on_accept = run_accept_filter};
+
+/* ---- Error handler ---- */
+
+static int load_error_handler(struct mk_config *c, void **data)
+{
+    struct mk_app_routes *program = c->generation->embedding->ctx;
+    *data = &program->error_handler;
+    return 0;
+}
+
+static enum mk_verdict run_error_handler(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct mk_app_error_handler *h = data;
+    return h->fn(request, response, h->data);
+}
+
+const struct mk_plugin mk_app_error_plugin = {MK_PLUGIN_HEAD, .name = "program-errors",
+                                              .help =
+                                                  "The error handler of the program that embeds the server.",
+                                              .load = load_error_handler, .on_error = run_error_handler};

@@ -16,12 +16,19 @@ struct mk_app_accept_filter {
     void *ctx;
 };
 
+/* Zeroed: none. */
+struct mk_app_error_handler {
+    mk_server_fn *fn;
+    void *data;
+};
+
 /* Zeroed: no routes. */
 struct mk_app_routes {
     struct mk_app_routes_scope *first;
     struct mk_app_certificates certificates;
     struct mk_app_files files;
     struct mk_app_accept_filter accept_filter;
+    struct mk_app_error_handler error_handler;
     bool spools_bodies;       /* bodies that do not fit in memory go to files */
     mk_str default_type;      /* default Content-Type of text bodies; absent: none */
     char *default_type_owned; /* memory of default_type, if mk_server_set_default_type() allocated it; NULL:
@@ -33,6 +40,9 @@ extern const struct mk_plugin mk_app_routes_plugin;
 /* The plugin that lets the program accept or reject each client; loaded only if the program has an accept
  * filter. */
 extern const struct mk_plugin mk_app_accept_plugin;
+
+/* The plugin that lets the program respond to errors; loaded only if the program has an error handler. */
+extern const struct mk_plugin mk_app_error_plugin;
 
 /* Like mk_router_add(), but for a host of the program, and with the error text in *error. `host`: number of
  * the host, from 1; 0: all hosts. */

@@ -213,6 +213,19 @@ int mk_server_set_accept_filter(struct mk_server *s, bool (*accepts)(const struc
     return e;
 }
 
+int mk_server_set_error_handler(struct mk_server *s, mk_server_fn *fn, void *data)
+{
+    int before MK_KEEP_ERRNO = errno;
+    mk_err e = mk_last_error_require_setup(s);
+    if (!e && !fn)
+        e = mk_last_error_set(s, -EINVAL, "there is no function");
+    if (!e && !s->program.error_handler.fn)
+        e = mk_server_add_plugin(s, &mk_app_error_plugin);
+    if (!e)
+        s->program.error_handler = (struct mk_app_error_handler){.fn = fn, .data = data};
+    return e;
+}
+
 int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn, void *data)
 {
     int before MK_KEEP_ERRNO = errno;

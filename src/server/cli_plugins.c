@@ -111,7 +111,8 @@ struct hook_stage {
 
 static const struct hook_stage stages[] = {
     STAGE(on_accept), STAGE(on_request), {"on_response", offsetof(struct mk_plugin, on_response), true},
-    STAGE(on_abort),  STAGE(on_done),    STAGE(on_log),
+    STAGE(on_error),  STAGE(on_abort),   STAGE(on_done),
+    STAGE(on_log),
 };
 
 static bool has_hook(const struct mk_plugin *p, size_t offset)

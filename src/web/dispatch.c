@@ -43,13 +43,37 @@ static void remove_representation_headers(struct mk_response *r)
     r->own = 0;
 }
 
+/* Responds with a page of the host or the built-in page. */
+static void set_error_page(struct mk_exchange *x, unsigned status)
+{
+    mk_error_page_fill(x->request.site, &x->request, &x->response, status);
+    x->step = MK_DISPATCH_FINISH;
+    x->at = 0;
+}
+
+/* Do plugins get the chance to respond to the error? `monkey explain` calls no hooks that write responses. */
+static bool has_error_hooks(const struct mk_exchange *x)
+{
+    return x->request.site->hooks.error.n && !x->error_hooks_called && x->request.target->path.p &&
+           !x->request.web->explanation;
+}
+
+MK_COLD static void begin_error_hooks(struct mk_exchange *x, unsigned status)
+{
+    mk_error_page_clear(&x->response, status);
+    x->error_hooks_called = true;
+    x->step = MK_DISPATCH_ERROR;
+    x->at = 0;
+}
+
 static void set_error_response(struct mk_exchange *x, unsigned status)
 {
     remove_representation_headers(&x->response);
     x->response.trailers = NULL;
-    mk_error_page_fill(x->request.site, &x->request, &x->response, status);
-    x->step = MK_DISPATCH_FINISH;
-    x->at = 0;
+    if (MK_UNLIKELY(has_error_hooks(x)))
+        begin_error_hooks(x, status);
+    else
+        set_error_page(x, status);
 }
 
 /* Would the response open a tunnel by mistake? Over HTTP/2, every successful response opens the requested
@@ -64,8 +88,11 @@ static bool run_response_hooks(struct mk_exchange *x)
 {
     if (!x->response.status)
         x->response.status = 200;
-    if (x->request.tunnel.p && would_open_tunnel(x))
-        set_error_response(x, 501);
+    if (x->request.tunnel.p && would_open_tunnel(x)) {
+        remove_representation_headers(&x->response);
+        x->response.trailers = NULL;
+        set_error_page(x, 501);
+    }
     if (x->request.target->path.p) {
         const struct mk_hook_list *hooks = &x->request.site->hooks.response;
         for (size_t i = 0; i < hooks->n; i++)
@@ -93,11 +120,54 @@ const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x)
     return l ? l : x->request.web->limits;
 }
 
+/* The status that a hook has left, or the status of the error if the hook has removed it. */
+static unsigned status_after_hook(const struct mk_exchange *x, unsigned before)
+{
+    return x->response.status >= 300 ? x->response.status : before;
+}
+
+/* Applies the verdict of an on_error hook other than MK_WAIT and MK_DONE. */
+MK_COLD static void continue_after_error_hook(struct mk_exchange *x, enum mk_verdict v, unsigned status)
+{
+    if (v != MK_NEXT && v != MK_ERROR) {
+        mk_log_error(x->request.web->log, "%s returned %d, which is not a verdict: 500", x->last_called,
+                     (int)v);
+        status = 500;
+    }
+    remove_representation_headers(&x->response);
+    if (v == MK_NEXT && ++x->at < x->request.site->hooks.error.n)
+        mk_error_page_clear(&x->response, status);
+    else
+        set_error_page(x, status);
+}
+
+/* Calls the next on_error hook. False: the hook waits. */
+MK_COLD static bool run_error_hook(struct mk_exchange *x)
+{
+    const struct mk_hook *h = &x->request.site->hooks.error.at[x->at];
+    unsigned status = x->response.status;
+    x->last_called = h->plugin->name;
+    enum mk_verdict v = h->plugin->on_error(&x->request, &x->response, h->data);
+    if (v == MK_WAIT)
+        return false;
+    if (v != MK_DONE) {
+        continue_after_error_hook(x, v, status_after_hook(x, status));
+        return true;
+    }
+    if (!x->response.status)
+        x->response.status = status;
+    x->step = MK_DISPATCH_FINISH;
+    return true;
+}
+
 void mk_dispatch_error(struct mk_exchange *x, unsigned status)
 {
     MK_ASSERT(!x->response.sealed);
     ensure_vhost(x); /* the host may not have been selected yet, but its error pages are needed */
     set_error_response(x, status);
+    while (x->step == MK_DISPATCH_ERROR)
+        if (!run_error_hook(x)) /* the hook must not wait here */
+            set_error_page(x, status_after_hook(x, status));
     run_response_hooks(x);
 }
 
@@ -509,6 +579,9 @@ bool mk_dispatch_run(struct mk_exchange *x)
             goes_on = x->request.target->path.len == 0 || x->request.target->path.p[0] == '*'
                           ? respond_server_wide(x)
                           : call_route_handler(x);
+            break;
+        case MK_DISPATCH_ERROR:
+            goes_on = run_error_hook(x);
             break;
         case MK_DISPATCH_FINISH:
             return run_response_hooks(x);

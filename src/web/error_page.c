@@ -52,7 +52,7 @@ static mk_str problem_json(struct mk_arena *arena, unsigned status, const char *
     if (line.len)
         mk_json_string(mk_json_key(&w, "title"), mk_str_skip(line, 4)); /* without "404 " */
     mk_json_uint(mk_json_key(&w, "status"), status);
-    mk_json_cstr(mk_json_key(&w, "detail"), mk_error_page_explanation(status));
+    mk_json_string(mk_json_key(&w, "detail"), mk_status_detail(status));
     if (*reference)
         mk_json_cstr(mk_json_key(&w, "reference"), reference);
     mk_json_end_object(&w);
@@ -144,14 +144,19 @@ mk_str mk_error_page_find(const struct mk_vhost *host, unsigned status)
     return of_class;
 }
 
-void mk_error_page_fill(const struct mk_vhost *host, struct mk_request *request, struct mk_response *response,
-                        unsigned status)
+void mk_error_page_clear(struct mk_response *response, unsigned status)
 {
-    mk_str path = mk_error_page_find(host, status);
     mk_response_body_fini(&response->content);
     response->n_blocks = 0;
     response->status = status;
     response->is_error_page = false;
+}
+
+void mk_error_page_fill(const struct mk_vhost *host, struct mk_request *request, struct mk_response *response,
+                        unsigned status)
+{
+    mk_str path = mk_error_page_find(host, status);
+    mk_error_page_clear(response, status);
     if (!path.p || !fill_page_from_file(host, request, response, path))
         fill_builtin_page(request, response, status, host ? host->error_format : MK_ERROR_FORMAT_HTML);
 }

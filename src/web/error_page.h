@@ -12,6 +12,9 @@
 void mk_error_page_fill(const struct mk_vhost *host, struct mk_request *request, struct mk_response *response,
                         unsigned status);
 
+/* Removes the body and the block headers of the response, and sets the status. */
+void mk_error_page_clear(struct mk_response *response, unsigned status);
+
 /* Returns the host's own page for that status, relative to the document root; absent: none. */
 mk_str mk_error_page_find(const struct mk_vhost *host, unsigned status);
 

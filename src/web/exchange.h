@@ -12,6 +12,7 @@ enum mk_dispatch_step {
     MK_DISPATCH_HOOKS,
     MK_DISPATCH_GUARDS, /* a hook has rewritten the request: access checks still evaluate the original path */
     MK_DISPATCH_ROUTES,
+    MK_DISPATCH_ERROR, /* an error: on_error hooks may respond before the server does */
     MK_DISPATCH_FINISH,
     MK_DISPATCH_READY, /* the response can be sent */
 };
@@ -36,6 +37,7 @@ struct mk_exchange {
     bool aborted;                            /* mk_request_abort_tunnel() was called */
     bool replaced;              /* the original response failed before any of it was sent, and an error page
                                  * has replaced it */
+    bool error_hooks_called;    /* on_error hooks were called, or are being called */
     bool handler_skipped;       /* `monkey explain`: a handler would have responded but was not called */
     bool https_checked;         /* the HTTPS policy was checked */
     bool too_long_logged_at;    /* the oversized body was logged */

@@ -33,6 +33,7 @@ bool mk_hooks_init(struct mk_hooks *h, struct mk_arena *arena, const struct mk_h
 {
     return build_hook_list(&h->request, arena, all, n, offsetof(struct mk_plugin, on_request)) &&
            build_hook_list(&h->response, arena, all, n, offsetof(struct mk_plugin, on_response)) &&
+           build_hook_list(&h->error, arena, all, n, offsetof(struct mk_plugin, on_error)) &&
            build_hook_list(&h->abort, arena, all, n, offsetof(struct mk_plugin, on_abort)) &&
            build_hook_list(&h->done, arena, all, n, offsetof(struct mk_plugin, on_done)) &&
            build_hook_list(&h->log, arena, all, n, offsetof(struct mk_plugin, on_log));

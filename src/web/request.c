@@ -241,6 +241,11 @@ mk_str mk_request_route(const struct mk_request *r)
     return r->route ? r->route->pattern.text : (mk_str){NULL, 0};
 }
 
+const struct mk_handler *mk_request_handler(const struct mk_request *r)
+{
+    return r->route ? r->route->handler : NULL;
+}
+
 struct mk_worker *mk_request_worker(const struct mk_request *r)
 {
     return r->web->worker;

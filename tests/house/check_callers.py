@@ -49,6 +49,7 @@ KEPT = {
     "mk_server_pause_accepting": "an embedding program protects a backend that is overloaded",
     "mk_server_resume_accepting": "the end of such a pause",
     "mk_server_set_accept_filter": "an embedding program decides on clients",
+    "mk_server_set_error_handler": "an embedding program responds to errors itself",
     "mk_server_unlisten": "an embedding program closes a listener",
     "mk_stat_alloc_failures": "a plugin that shows statistics can say that some are missing",
     "mk_test_client_received": "the bytes of a response, for tests of what nothing else shows",

@@ -83,6 +83,8 @@ struct duda_memcached *cache = NULL;
 const char *name = "";
 mk_str message;
 void answer(struct duda_ctx *context, mk_str text), close_file(void *f);
+/* ---- duda/error.h ---- */
+duda_fn list_items, home;
 /* ---- duda/mime.h ---- */
 extern struct duda_mime mime;
 /* ---- duda/postgres.h ---- */

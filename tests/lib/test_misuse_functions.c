@@ -32,6 +32,7 @@ static void expect_all(struct mk_server *s, int e)
     assert_int_equal(mk_server_set_default_type(s, "text/html"), e);
     assert_int_equal(mk_server_set_default_type(s, NULL), e);
     assert_int_equal(mk_server_set_accept_filter(s, accept_all, NULL), e);
+    assert_int_equal(mk_server_set_error_handler(s, respond_hello, NULL), e);
     assert_int_equal(mk_server_add_vhost(s, "a", NULL), e);
     assert_int_equal(mk_server_add_section(s, "LOCATION"), e);
     assert_int_equal(mk_server_enable_body_spool(s), e);
@@ -119,6 +120,7 @@ static void invalid_values_are_refused(void **state)
     assert_true(
         mk_server_add_certificate(s, "-----BEGIN CERTIFICATE-----\n", "-----BEGIN PRIVATE KEY-----\n") < 0);
     assert_int_equal(mk_server_set_accept_filter(s, NULL, NULL), -EINVAL);
+    assert_int_equal(mk_server_set_error_handler(s, NULL, NULL), -EINVAL);
     assert_int_equal(mk_server_post(s, ignore_post, NULL, NULL), -ESHUTDOWN);
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_holds(fetch(port, "GET", "/file.txt"), "text");

@@ -100,7 +100,7 @@ def test_host_error_format_overrides_server(both):
     first, second = get("/missing")
     assert statuses((first, second)) == [404, 404]
     assert first["Content-Type"] == "application/problem+json"
-    assert json.loads(first.text) == {"title": "Not Found", "status": 404, "detail": "There is nothing at this address."}
+    assert json.loads(first.text) == {"title": "Not Found", "status": 404, "detail": "The resource does not exist."}
     assert second["Content-Type"] == "text/html; charset=utf-8"
     refused = get("/", method="DELETE")[0]
     assert (refused.status, refused["Allow"], json.loads(refused.text)["title"]) == (405, "GET, HEAD, OPTIONS", "Method Not Allowed")

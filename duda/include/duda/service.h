@@ -317,7 +317,8 @@ enum { DUDA_NEXT = 0x4e455854 };
     {.kind = DUDA_IS_REQUIRE, .name = #function, .file = __FILE__, .line = __LINE__,                         \
      .predicate = function, .status = code, __VA_ARGS__}
 
-/** Handles errors of all later entries of this table, and of the groups among them: see duda/error.h. */
+/** An error handler: a function that responds to errors of all later entries of this table, and of the groups
+ * among them: see duda/error.h. */
 #define DUDA_ERROR(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_ERROR, __VA_ARGS__, )
 
 /** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
@@ -453,6 +454,7 @@ struct duda_service {
         .worker_start = duda_service_start,                                                                  \
         .worker_stop = duda_service_stop,                                                                    \
         .needs = duda_needs_##word,                                                                          \
+        .on_error = duda_service_error,                                                                      \
     }
 
 /** Implementation of DUDA_SERVICE(); do not call these functions. */
@@ -465,6 +467,8 @@ MK_API bool duda_service_bind(const struct duda_service *service, const struct m
 MK_API enum mk_verdict duda_service_handle(struct mk_request *request, struct mk_response *response,
                                            void *data);
 MK_API uint64_t duda_service_body_max(struct mk_request *request, void *data);
+MK_API enum mk_verdict duda_service_error(struct mk_request *request, struct mk_response *response,
+                                          void *host_data);
 MK_API bool duda_service_explain(struct mk_request *request, void *data);
 
 #ifdef __cplusplus

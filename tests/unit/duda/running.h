@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <monkey/route_stats.h>
 
+#include "service/error_handlers.h"
 #include "service/memory.h"
 #include "service/reserved_cookies.h"
 #include "service/result.h"
@@ -53,6 +54,11 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
     (void)r;
     fake.status = status;
     return 0;
+}
+
+int duda_error_handlers_run(struct duda_ctx *d)
+{
+    return d->result;
 }
 
 mk_str mk_response_header(const struct mk_response *r, mk_str name)
@@ -132,6 +138,12 @@ void mk_request_cancel_on_disconnect(struct mk_request *r)
 {
     (void)r;
     fake.followed++;
+}
+
+void *mk_request_data(const struct mk_request *r)
+{
+    (void)r;
+    return NULL;
 }
 
 void mk_request_set_data(struct mk_request *r, void *data)

@@ -173,12 +173,14 @@ static void error_page_as_json_has_problem_details(void **state)
         assert_true(mk_str_starts(page, mk_status_text(status).len ? MK_STR("{\"title\":\"")
                                                                    : MK_STR("{\"status\"")));
         assert_true(mk_str_ends(page, MK_STR("\"}\n")));
+        assert_null(strstr(page.p, "page")); /* the client is a program, not a visitor */
+        assert_null(strstr(page.p, "browser"));
         assert_true(x->response.is_error_page);
         mk_exchange_free(x);
     }
     struct mk_exchange *x = fill(&site.host, 404);
     assert_str(site_content(x), "{\"title\":\"Not Found\",\"status\":404,"
-                                "\"detail\":\"There is nothing at this address.\"}\n");
+                                "\"detail\":\"The resource does not exist.\"}\n");
     mk_exchange_free(x);
 }
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/error_handlers.h"
+
+#include <duda/body.h>
+#include <duda/error.h>
+#include <string.h>
+
+#include "service/memory.h"
+#include "service/result.h"
+#include "service/route_table.h"
+
+static bool is_response(int result)
+{
+    return result == 0 || result == DUDA_HANDLED || (result >= 200 && result < 400);
+}
+
+/* Discards what an error handler has written that did not respond. */
+static void discard_response(struct duda_ctx *d)
+{
+    mk_buf_clear(&d->out);
+    d->out_at = 0;
+    d->output = DUDA_OUTPUT_NONE;
+    (void)mk_response_set_body_nocopy(d->response, MK_STR(""));
+    (void)mk_response_remove_header(d->response, MK_STR("Content-Type"));
+    (void)mk_response_set_status(d->response, d->extras->error_status);
+}
+
+/* The error handler has failed: the outer ones respond to its error. */
+static void replace_error(struct duda_ctx *d, int result)
+{
+    const struct duda_route *r = d->middleware;
+    bool is_status = result >= 400 && result <= 599;
+    unsigned status = is_status ? (unsigned)result : result < 0 ? duda_result_errno_to_status(result) : 500;
+    d->result = result;
+    d->extras->error_status = status;
+    const char *reason = duda_result_reason(d);
+    if (status >= 500)
+        duda_log(d, MK_LOG_WARN, "%s() in %s:%d, an error handler, returned %d%s%s%s%s", r->name, r->file,
+                 r->line, result, result < 0 ? ": " : "", result < 0 ? strerror(-result) : "",
+                 reason ? ": " : "", reason ? reason : "");
+}
+
+int duda_error_handlers_run(struct duda_ctx *d)
+{
+    for (const struct duda_middleware *h = d->extras->errors; h; h = h->outer) {
+        d->middleware = d->result_route = h->entry;
+        int result = h->entry->fn(d);
+        if (d->output == DUDA_OUTPUT_STREAMED)
+            return result;
+        if (d->cancel_error)
+            break;
+        if (is_response(result))
+            return result;
+        if (result != DUDA_NEXT)
+            replace_error(d, result);
+        discard_response(d);
+    }
+    return DUDA_NEXT;
+}
+
+/* ---- For error handlers ---- */
+
+unsigned duda_error_status(struct duda_ctx *d)
+{
+    return d->runs_error_handlers ? d->extras->error_status : 0;
+}
+
+const char *duda_error_reason(struct duda_ctx *d)
+{
+    const struct duda_reason *reason = d->extras ? d->extras->reason : NULL;
+    return reason && reason->text[0] ? reason->text : NULL;
+}
+
+duda_verdict duda_error_problem(struct duda_ctx *d)
+{
+    unsigned status = duda_error_status(d);
+    const char *reason = duda_memory_is_dev_mode(d->worker_ctx) ? duda_error_reason(d) : NULL;
+    mk_str detail = reason ? mk_str_from_c(reason) : mk_status_detail(status);
+    return status ? duda_problem(d, status, "%.*s", MK_STR_ARG(detail)) : 500;
+}
