@@ -52,7 +52,8 @@ static void append_section(struct mk_conf_tree *t, struct mk_conf_section *s)
     t->n++;
 }
 
-void mk_embedding_merge_text(struct mk_config_generation *g, mk_str text, struct mk_conf_report *report)
+/* Merges the sections of `text`, which the program has set. */
+static void merge_text(struct mk_config_generation *g, mk_str text, struct mk_conf_report *report)
 {
     struct mk_conf_tree own = {0};
     struct mk_conf_section *server = find_server_section(&g->tree);
@@ -64,6 +65,14 @@ void mk_embedding_merge_text(struct mk_config_generation *g, mk_str text, struct
         else
             append_section(&g->tree, s);
     }
+}
+
+/* A file without [HOST] gets one, because the program's own routes need no [HOST] in the file. */
+void mk_embedding_merge_text(struct mk_config_generation *g, mk_str text, struct mk_conf_report *report)
+{
+    merge_text(g, text, report);
+    if (!mk_conf_tree_find(&g->tree, MK_STR("HOST")))
+        merge_text(g, MK_STR("[HOST]\n"), report);
 }
 
 void mk_embedding_default_logs(struct mk_config_generation *g)

@@ -4,6 +4,8 @@ import asyncio
 import contextvars
 import json
 import os
+import time
+import urllib.parse
 
 events = []
 variable = contextvars.ContextVar("variable", default="unset")
@@ -17,7 +19,7 @@ async def lifespan(scope, receive, send):
     scope["state"]["greeting"] = "from startup"
     await send({"type": "lifespan.startup.complete"})
     assert (await receive())["type"] == "lifespan.shutdown"
-    print("shut down", flush=True)
+    print("shut down", *(["after background work"] if "background work done" in events else []), flush=True)
     await send({"type": "lifespan.shutdown.complete"})
 
 
@@ -70,6 +72,21 @@ async def endless(_scope, _receive, send):
             await send({"type": "http.response.body", "body": bytes(10000), "more_body": True})
     except OSError:
         events.append("send failed")
+
+
+class ClientDisconnect(Exception):
+    """Like the exception of Starlette."""
+
+
+async def translate_disconnect(scope, _receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    try:
+        while True:
+            await send({"type": "http.response.body", "body": bytes(10000), "more_body": True})
+    except OSError:
+        if scope["path"] == "/disconnect-bug":
+            raise LookupError("a bug")
+        raise ClientDisconnect
 
 
 async def wait_for_disconnect(_scope, receive, _send):
@@ -161,6 +178,92 @@ async def work_later(_scope, _receive, send):
     events.append("worked later")
 
 
+def block(scope):
+    """Blocks the event loop until the client has created the file that the query names."""
+    file, end = urllib.parse.unquote(scope["query_string"].decode()), time.monotonic() + 10
+    while not os.path.exists(file):
+        if time.monotonic() > end:
+            events.append("the client received nothing")
+            return
+        time.sleep(0.01)
+    events.append("the client received it")
+
+
+async def block_after_response(scope, _receive, send):
+    if scope["path"] == "/block-later":
+        await asyncio.sleep(0.001)
+    await respond(send, b"first")
+    block(scope)
+
+
+async def block_within_body(scope, _receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    if scope["path"] == "/block-later-within-body":
+        await asyncio.sleep(0.001)
+    await send({"type": "http.response.body", "body": b"first", "more_body": True})
+    block(scope)
+    await send({"type": "http.response.body", "body": b"last"})
+
+
+async def send_head_first(scope, receive, send):
+    """Sends the head, and the body when the client has sent the end of the request."""
+    if scope["path"] == "/head-later":
+        await asyncio.sleep(0.001)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"x-early", b"yes")]})
+    if scope["path"] == "/head-empty":
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+    await send({"type": "http.response.body", "body": await body_of(receive)})
+
+
+async def fail_after_start(_scope, _receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    raise RuntimeError("broken")
+
+
+async def send_trailers(scope, _receive, send):
+    waits = scope["path"].startswith("/trailers-later")
+    length = [(b"content-length", b"4")] if scope["path"] == "/trailers-length" else []
+    await send({"type": "http.response.start", "status": 200, "headers": length, "trailers": True})
+    for body, more in ((b"bo", True), (b"dy", False)):
+        if waits:
+            await asyncio.sleep(0.001)
+        await send({"type": "http.response.body", "body": body, "more_body": more})
+    if scope["path"].endswith("omitted"):
+        return
+    await send({"type": "http.response.trailers", "headers": [(b"x-sum", b"1")], "more_trailers": True})
+    if waits:
+        await asyncio.sleep(0.001)
+    if scope["path"].endswith("broken"):
+        raise RuntimeError("broken")
+    await send({"type": "http.response.trailers", "headers": [(b"x-end", b"2")]})
+    events.append("trailers sent")
+
+
+async def send_file(scope, _receive, send):
+    if scope["path"] == "/file-later":
+        await asyncio.sleep(0.001)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})  # the server knows better
+    try:
+        await send({"type": "http.response.pathsend", "path": urllib.parse.unquote(scope["query_string"].decode())})
+    except OSError as problem:
+        events.append(type(problem).__name__)
+        raise RuntimeError("no file") from problem
+
+
+async def send_hint(scope, _receive, send):
+    if scope["path"] == "/hint-later":
+        await asyncio.sleep(0.001)
+    await send({"type": "http.response.early_hint", "links": [b"</a.css>; rel=preload", b"</b.js>; rel=preload"]})
+    block(scope)
+    await respond(send, b"hinted")
+
+
+async def work_in_background(_scope, _receive, send):
+    await respond(send, b"working")
+    await asyncio.sleep(0.5)
+    events.append("background work done")
+
+
 async def exit_program(_scope, _receive, _send):
     raise SystemExit(3)
 
@@ -172,7 +275,13 @@ async def teapot(_scope, _receive, send):
 PATHS = {"/count": count_bytes, "/echo": echo, "/stream": stream, "/endless": endless, "/wait": wait_for_disconnect,
          "/length": known_length, "/fail": fail, "/fail-late": fail_late, "/silent": silent, "/events": show_events,
          "/exit": end_process, "/task": show_task, "/cancel": cancel_itself, "/timeout": time_out, "/twice": receive_twice,
-         "/later": work_later, "/system-exit": exit_program, "/process": process, "/teapot": teapot}
+         "/later": work_later, "/system-exit": exit_program, "/process": process, "/teapot": teapot,
+         "/block": block_after_response, "/block-later": block_after_response, "/block-within-body": block_within_body,
+         "/block-later-within-body": block_within_body, "/head-first": send_head_first, "/head-later": send_head_first,
+         "/head-empty": send_head_first, "/fail-after-start": fail_after_start, "/trailers": send_trailers,
+         "/trailers-later": send_trailers, "/trailers-length": send_trailers, "/trailers-omitted": send_trailers,
+         "/trailers-later-omitted": send_trailers, "/trailers-broken": send_trailers, "/file": send_file, "/file-later": send_file,
+         "/hint": send_hint, "/hint-later": send_hint, "/disconnect": translate_disconnect, "/disconnect-bug": translate_disconnect, "/background": work_in_background}
 
 
 async def websocket(scope, receive, send):
@@ -191,10 +300,15 @@ async def websocket(scope, receive, send):
         await send({"type": "websocket.close", "code": 4001, "reason": "enough"})
     if scope["path"] == "/fail":
         raise RuntimeError("broken")
+    if scope["path"] == "/block":
+        await send({"type": "websocket.send", "text": "first"})
+        block(scope)
     while True:
         message = await receive()
         if message["type"] == "websocket.disconnect":
             events.append([message["code"], message["reason"]])
+            await send({"type": "websocket.close"})  # has no effect, and raises nothing
+            events.append("closed after the client")
             return
         await send({"type": "websocket.send", **{key: value for key, value in message.items() if key != "type"}})
 

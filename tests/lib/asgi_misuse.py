@@ -24,13 +24,21 @@ problems = []
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"x-a", b"b")]}
 BODY = {"type": "http.response.body", "body": b"hello"}
+TRAILERS = {"type": "http.response.trailers", "headers": [(b"x-t", b"u")]}
+PATH = {"type": "http.response.pathsend", "path": __file__}
+HINT = {"type": "http.response.early_hint", "links": [b"</a.css>; rel=preload"]}
 MESSAGES = [START, BODY, {**BODY, "more_body": True}, {"type": "http.response.body"}, {**BODY, "body": bytes(100000), "more_body": True},
             {}, {"type": 5}, {"type": "none"}, {"type": "http.response.start"}, {**START, "status": "200"}, {**START, "status": 99999},
             {**START, "status": 2 ** 70}, {**START, "headers": 5}, {**START, "headers": [5]}, {**START, "headers": [(b"a",)]},
             {**START, "headers": [("a", "b")]}, {**START, "headers": [[b"x-list", bytearray(b"c")]]}, {**START, "headers": [(b"a b", b"c")]},
             {**START, "headers": [(b"content-length", b"-5")]}, {**START, "headers": ((b"content-length", b"5"),)},
             {**START, "headers": iter([(b"a", b"b")])}, {**BODY, "body": "text"}, {**BODY, "body": 5}, {**BODY, "body": None},
-            {**BODY, "body": memoryview(b"abc")}, {**BODY, "body": bytearray(b"abc")}, {**BODY, "more_body": object()}]
+            {**BODY, "body": memoryview(b"abc")}, {**BODY, "body": bytearray(b"abc")}, {**BODY, "more_body": object()},
+            {**START, "trailers": True}, {**START, "trailers": object()}, TRAILERS, {**TRAILERS, "more_trailers": True}, {**TRAILERS, "headers": 5},
+            {**TRAILERS, "headers": [(b"a b", b"c")]}, {**TRAILERS, "headers": [(b"x-t", bytes(20000))]}, {"type": "http.response.trailers"},
+            PATH, {**PATH, "path": "/none"}, {**PATH, "path": b"/dev/zero"}, {**PATH, "path": "/"}, {**PATH, "path": "a\0b"}, {**PATH, "path": 5},
+            {"type": "http.response.pathsend"}, HINT, {**HINT, "links": ["text"]}, {**HINT, "links": [b"a\nb"]}, {**HINT, "links": 5},
+            {**HINT, "links": [b"x"] * 10000}, {**HINT, "links": []}, {"type": "http.response.early_hint"}]
 
 
 async def use(receive, send, n):

@@ -112,14 +112,40 @@ def test_asgi_disconnect_is_reported(server, path, event):
     wait_until(lambda: event in events(server), "the application has noticed the disconnect")
 
 
+def test_asgi_disconnect_is_no_error_of_the_application(start):
+    server = start("asgi_app:app")
+    for path in ("/disconnect", "/disconnect-bug"):
+        with socket.create_connection(("127.0.0.1", int(server.url.rstrip("/").rpartition(":")[2])), SECONDS) as client:
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+            client.recv(1000)
+    output = server.end()
+    assert "LookupError: a bug" in output and "asgi_app.ClientDisconnect\n" not in output
+
+
 @pytest.mark.parametrize("path", ["/fail", "/silent"])
 def test_asgi_application_without_response_gives_500(server, path):
     assert fetch(server, path)[0] == 500
     assert fetch(server, "/count")[0] == 200
 
 
-@pytest.mark.parametrize("chunk, status", [(b"5\r\nfirst\r\n0\r\n\r\n", 200), (b"x\r\n", 400), (b"200000\r\n" + bytes(0x200000), 413)])
-def test_asgi_invalid_body_gets_its_status(server, chunk, status):
+@pytest.fixture(scope="module")
+def limited(start, tmp_path_factory):
+    """A server with a limit for request bodies."""
+    file = tmp_path_factory.mktemp("config") / "monkey.conf"
+    file.write_text("[SERVER]\n    MaxBodySize 1M\n")
+    return start("asgi_app:app", "--config", file)
+
+
+def test_asgi_request_body_has_no_limit_by_default(server, limited):
+    assert fetch(server, "/count", "POST", bytes(5000000))[2] == b"5000000"
+    assert fetch(limited, "/count", "POST", bytes(1000000))[2] == b"1000000"
+    assert fetch(limited, "/count", "POST", bytes(1100000))[0] == 413
+
+
+@pytest.mark.parametrize("chunk, status", [(b"5\r\nfirst\r\n0\r\n\r\n", 200), (b"x\r\n", 400), (b"200000\r\n" + bytes(0x200000), 413)],
+                         ids=["valid", "malformed", "too large"])
+def test_asgi_invalid_body_gets_its_status(limited, chunk, status):
+    server = limited
     connection = server.connect()
     connection.putrequest("POST", "/count")
     connection.putheader("Transfer-Encoding", "chunked")
@@ -136,6 +162,111 @@ def test_asgi_invalid_body_gets_its_status(server, chunk, status):
 def test_asgi_failure_within_body_ends_connection(server):
     with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
         fetch(server, "/fail-late")
+
+
+@pytest.mark.parametrize("path", ["/endless", "/stream"])
+def test_asgi_head_of_stream_ends_without_body(server, path):
+    status, _headers, body = fetch(server, path, "HEAD")
+    assert (status, body) == (200, b"") and fetch(server, "/count")[0] == 200
+
+
+def test_asgi_failure_between_head_and_body_gives_500(server):
+    assert fetch(server, "/fail-after-start")[0] == 500
+
+
+# ---- Delivery ----
+
+@pytest.mark.parametrize("path", ["/block", "/block-later", "/block-within-body", "/block-later-within-body"])
+def test_asgi_body_is_delivered_before_application_continues(server, tmp_path, path):
+    connection = server.connect()
+    connection.request("GET", f"{path}?{tmp_path}/received")
+    response = connection.getresponse()
+    assert (response.status, response.read(5)) == (200, b"first")
+    count = len(list(tmp_path.iterdir()))
+    (tmp_path / "received").touch()
+    assert (count, response.read()) == (0, b"last" if "within" in path else b"")
+    connection.close()
+    wait_until(lambda: "the client received it" in events(server), "the application has continued")
+    assert "the client received nothing" not in events(server)
+
+
+@pytest.mark.parametrize("path", ["/head-first", "/head-later", "/head-empty"])
+def test_asgi_head_is_delivered_before_body(server, path):
+    connection = server.connect()
+    connection.putrequest("POST", path)
+    connection.putheader("Content-Length", "4")
+    connection.endheaders()
+    response = connection.getresponse()
+    assert (response.status, response.headers["x-early"]) == (200, "yes")
+    connection.send(b"rest")
+    assert response.read() == b"rest"
+    connection.close()
+
+
+# ---- Extensions ----
+
+def test_asgi_scope_names_extensions(server):
+    scope = json.loads(fetch(server, "/")[2])
+    assert sorted(scope["extensions"]) == ["http.response.early_hint", "http.response.pathsend", "http.response.trailers"]
+
+
+def exchange_raw(server, path, *fields):
+    """Sends a request and returns all that the server sends."""
+    with socket.create_connection(("127.0.0.1", int(server.url.rstrip("/").rpartition(":")[2])), SECONDS) as client:
+        client.sendall("\r\n".join((f"GET {path} HTTP/1.1", "Host: a", "Connection: close", *fields, "", "")).encode())
+        received = b""
+        while data := client.recv(65536):
+            received += data
+    return received
+
+
+@pytest.mark.parametrize("path", ["/trailers", "/trailers-later", "/trailers-length"])
+def test_asgi_trailers_follow_body(server, path):
+    received = exchange_raw(server, path, "TE: trailers")
+    assert b"Transfer-Encoding: chunked" in received and received.count(b"\r\nx-sum: 1\r\n") == 1
+    assert received.endswith(b"0\r\nx-sum: 1\r\nx-end: 2\r\n\r\n")
+    assert fetch(server, path)[2] == b"body"  # the client does not accept trailers
+    assert b"Content-Length: 4" in exchange_raw(server, path) or path != "/trailers-length"
+
+
+def test_asgi_omitted_trailers_end_response(server):
+    for path in ("/trailers-omitted", "/trailers-later-omitted"):
+        assert exchange_raw(server, path, "TE: trailers").endswith(b"0\r\n\r\n")
+    received = exchange_raw(server, "/trailers-broken", "TE: trailers")
+    assert received.startswith(b"HTTP/1.1 200") and not received.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("path", ["/file", "/file-later"])
+def test_asgi_pathsend_sends_file(server, tmp_path, path):
+    file = tmp_path / "a b"
+    file.write_bytes(b"content" * 100000)
+    for method in ("GET", "HEAD"):
+        status, headers, body = fetch(server, f"{path}?{tmp_path}/a%20b", method)
+        assert (status, headers["Content-Length"], body) == (200, "700000", file.read_bytes() if method == "GET" else b"")
+    file.write_bytes(b"")
+    assert fetch(server, f"{path}?{tmp_path}/a%20b")[2] == b""
+
+
+def test_asgi_pathsend_of_anything_but_a_file_fails(server, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name, problem in (("none", "FileNotFoundError"), (".", "IsADirectoryError"), ("pipe", "OSError"), ("a%00b", None)):
+        assert fetch(server, f"/file?{tmp_path}/{name}")[0] == 500
+        assert problem is None or problem in events(server)
+
+
+@pytest.mark.parametrize("path", ["/hint", "/hint-later"])
+def test_asgi_early_hint_precedes_response(server, tmp_path, path):
+    with socket.create_connection(("127.0.0.1", int(server.url.rstrip("/").rpartition(":")[2])), SECONDS) as client:
+        client.sendall(f"GET {path}?{tmp_path}/received HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        received = b""
+        while not received.endswith(b"\r\n\r\n"):
+            received += client.recv(65536)
+        assert received.startswith(b"HTTP/1.1 103 ") and received.endswith(b"Link: </a.css>; rel=preload\r\nLink: </b.js>; rel=preload\r\n\r\n")
+        (tmp_path / "received").touch()
+        received = b""
+        while data := client.recv(65536):
+            received += data
+    assert received.startswith(b"HTTP/1.1 200 ") and received.endswith(b"hinted")
 
 
 # ---- Tasks ----
@@ -224,6 +355,14 @@ def test_asgi_websocket_echoes_text_and_bytes(server):
             assert client.recv(SECONDS) == message
         client.close(4002, "bye")
     wait_until(lambda: [4002, "bye"] in events(server), "the application has the close code")
+    wait_until(lambda: "closed after the client" in events(server), "the application may close it as well")
+
+
+def test_asgi_websocket_message_is_delivered_before_application_continues(server, tmp_path):
+    with connect(server, f"/block?{tmp_path}/received") as client:
+        assert client.recv(SECONDS) == "first"
+        (tmp_path / "received").touch()
+    assert "the client received nothing" not in events(server)
 
 
 def test_asgi_websocket_denied_with_response(server):
@@ -268,6 +407,18 @@ def test_asgi_shutdown_waits_for_open_requests(start):
     connection.close()
     out, error = server._process.communicate(timeout=SECONDS)
     assert (server._process.returncode, out, error) == (0, "shut down\n", "")
+
+
+def test_asgi_shutdown_waits_for_work_after_response(start):
+    server = start("asgi_app:app")
+    assert fetch(server, "/background")[2] == b"working"
+    assert "shut down after background work" in server.end()
+
+
+def test_asgi_shutdown_cancels_work_after_drain_time(start):
+    server = start("asgi_app:app", "--drain", "0.1")
+    assert fetch(server, "/background")[2] == b"working"
+    assert server.end() == "shut down\n"
 
 
 def accepts(server):

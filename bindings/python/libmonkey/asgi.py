@@ -30,6 +30,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 MESSAGES_MAX = 1024 * 1024  # reading from a WebSocket pauses when the messages that wait for receive() total this many bytes
 ABNORMAL = 1006  # close code of a WebSocket that ended without a closing handshake
 
+DISCONNECT_NAMES = ("ClientDisconnect", "RequestAborted")  # in Starlette and Litestar, and in Django
+
 _asgi.bind(lib._handle)
 
 
@@ -120,6 +122,8 @@ class WebSocket(_asgi.Socket):
     async def send(self, message: Message) -> None:
         kind = message["type"]
         if self.has_ended:
+            if kind == "websocket.close":
+                return  # applications often close a WebSocket in `finally`, which the client may have closed already
             raise Disconnected(errno.EPIPE, "the WebSocket is closed")
         if kind == "websocket.accept" and self.accepted is None and not self.close_sent and self.denial is None:
             self.accepted = message
@@ -144,6 +148,7 @@ class WebSocket(_asgi.Socket):
         while True:
             result = self._send(data)
             if result == 0:
+                await self._wait_step()  # ASGI: the message has to be on its way before the application continues
                 return
             if result != -errno.EAGAIN:
                 raise Disconnected(errno.EPIPE, "the WebSocket is closed")
@@ -197,7 +202,17 @@ class Lifespan:
             raise Error(f"the application failed at {step}") from reply["problem"]
 
 
+def is_disconnect(problem: BaseException) -> bool:
+    """Has a framework raised its own exception because send() has raised Disconnected?"""
+    cause: BaseException | None = problem
+    while cause and not isinstance(cause, Disconnected):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None and type(problem).__name__ in DISCONNECT_NAMES
+
+
 def print_error(problem: BaseException) -> None:
+    if is_disconnect(problem):
+        return
     traceback.print_exception(type(problem), problem, problem.__traceback__)
 
 
@@ -218,6 +233,8 @@ class Host(_asgi.Host):
         await lifespan.startup()
         server = self.server
         server.set("PLUGINS", "Load", "websocket")
+        if not server._is_configured("SERVER", "MaxBodySize"):
+            server.set("SERVER", "MaxBodySize", "unlimited")  # ASGI applications and frameworks have their own limits
         server._check(lib.mk_server_set_default_type(server._use(), None))  # the application sets Content-Type itself
         server._handlers.append(self)  # keeps this host alive, because the library calls its handler
         # If the event loop has a task factory, the factory must create the tasks, so they cannot start within the handler.
@@ -228,6 +245,8 @@ class Host(_asgi.Host):
             loop.call_soon(ready)
         try:
             await serving
+            if self.tasks:  # work after the response, such as background tasks, may use the rest of the drain time
+                await asyncio.wait(list(self.tasks), timeout=server._drain_left())
         finally:
             for task in list(self.tasks):
                 task.cancel()

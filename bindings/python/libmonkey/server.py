@@ -12,6 +12,7 @@ import os
 import select
 import socket as sockets
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -93,6 +94,8 @@ class Server:
         self._pointer: int | None = lib.mk_server_new(ctypes.byref(options))
         if not self._pointer:
             raise MemoryError
+        self._configured: set[tuple[str, str]] | None = set()  # the keys that were set; None: a file was read
+        self._drain_end = 0.0  # monotonic time at which the server closes open connections; 0: stop() was not called
         self._handlers: list[object] = []  # keeps the callbacks alive, because the library calls them
         self._waiting: dict[int, Exchange] = {}  # request pointer -> Exchange
         self._end = Close(self._on_end)
@@ -142,10 +145,17 @@ class Server:
     def read(self, path: str | os.PathLike[str]) -> None:
         """Reads a configuration file, or the monkey.conf of a folder."""
         self._check(lib.mk_server_load_config(self._use(), as_c(str(path))))
+        self._configured = None
 
     def set(self, section: str, key: str, value: object) -> None:
         """Sets a configuration key: server.set("SERVER", "KeepAliveTimeout", "5s")."""
         self._check(lib.mk_server_set(self._use(), as_c(section), as_c(key), as_c(str(value))))
+        if self._configured is not None:
+            self._configured.add((section.lower(), key.lower()))
+
+    def _is_configured(self, section: str, key: str) -> bool:
+        """Was the key set, or may a configuration file have set it?"""
+        return self._configured is None or (section.lower(), key.lower()) in self._configured
 
     def add_section(self, section: str) -> None:
         """Starts another section with this name, to which the following calls of set() apply."""
@@ -422,6 +432,12 @@ class Server:
         with self._changed:
             if self._pointer is not None:
                 lib.mk_server_stop(self._pointer, max(0, min(int(drain * 1000), 0xffffffff)))
+                end = time.monotonic() + drain
+                self._drain_end = min(end, self._drain_end or end)
+
+    def _drain_left(self) -> float:
+        """Returns the seconds that are left of the drain time of stop()."""
+        return max(0.0, self._drain_end - time.monotonic())
 
     def wait(self) -> None:
         """Waits for the threads that start() created."""

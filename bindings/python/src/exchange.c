@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define COPIED_MAX 4096 /* bodies up to this size are copied: that is cheaper than a callback */
 
@@ -132,7 +133,7 @@ static ssize_t on_read(void *ctx, char *buf, size_t cap)
         n = x->is_complete ? 0 : x->has_returned ? -EIO : -EAGAIN;
     if (n > 0 && x->unsent >= 0)
         x->unsent -= n;
-    if (n > 0 && x->pieces.size < BUFFERED_MAX)
+    if (x->pieces.size < BUFFERED_MAX)
         wake_writer(x);
     PyGILState_Release(gil);
     return n;
@@ -193,12 +194,16 @@ static PyObject *bytes_at(PyObject *pair, Py_ssize_t i)
     return bytes;
 }
 
+static mk_str str_of(PyObject *bytes)
+{
+    return mk_str_of(PyBytes_AsString(bytes), (size_t)PyBytes_Size(bytes));
+}
+
 /* Adds a header, unless it is a framing header. Returns the value of a Content-Length, `length` for any other
  * header, or -2 with an exception set. */
 static int64_t add_header(struct mk_response *response, PyObject *n, PyObject *v, int64_t length)
 {
-    mk_str field = mk_str_of(PyBytes_AsString(n), (size_t)PyBytes_Size(n));
-    mk_str value = mk_str_of(PyBytes_AsString(v), (size_t)PyBytes_Size(v));
+    mk_str field = str_of(n), value = str_of(v);
     if (is_framing(field.p, field.len))
         return field.len == 14 ? parse_length(value.p, value.len) : length;
     if (lib.mk_response_add_header(response, field, value) == 0)
@@ -207,18 +212,55 @@ static int64_t add_header(struct mk_response *response, PyObject *n, PyObject *v
     return -2;
 }
 
-int64_t exchange_add_headers(struct mk_response *response, PyObject *headers)
+static int64_t add_trailer(struct mk_response *response, PyObject *n, PyObject *v, int64_t unused)
 {
-    int64_t length = -1;
-    for (Py_ssize_t i = 0; headers && i < PyList_Size(headers) && length != -2; i++) {
-        PyObject *pair = Py_NewRef(PyList_GetItem(headers, i));
+    (void)unused;
+    int error = lib.mk_response_add_trailer(response, str_of(n), str_of(v));
+    if (error == 0)
+        return 0;
+    PyErr_Format(PyExc_ValueError, error == -EMSGSIZE ? "too many trailers" : "invalid trailer: %R: %R", n,
+                 v);
+    return -2;
+}
+
+/* Calls add() with each pair of a list, and with its previous result, until the result is -2. */
+static int64_t add_pairs(struct mk_response *response, PyObject *pairs,
+                         int64_t (*add)(struct mk_response *response, PyObject *n, PyObject *v, int64_t last))
+{
+    int64_t result = -1;
+    for (Py_ssize_t i = 0; pairs && i < PyList_Size(pairs) && result != -2; i++) {
+        PyObject *pair = Py_NewRef(PyList_GetItem(pairs, i));
         PyObject *n = bytes_at(pair, 0), *v = n ? bytes_at(pair, 1) : NULL;
-        length = v ? add_header(response, n, v, length) : -2;
+        result = v ? add(response, n, v, result) : -2;
         Py_XDECREF(n);
         Py_XDECREF(v);
         Py_DECREF(pair);
     }
-    return length;
+    return result;
+}
+
+int64_t exchange_add_headers(struct mk_response *response, PyObject *headers)
+{
+    return add_pairs(response, headers, add_header);
+}
+
+int exchange_add_trailers(struct mk_response *response, PyObject *headers)
+{
+    return add_pairs(response, headers, add_trailer) == -2 ? -1 : 0;
+}
+
+void exchange_send_hints(struct exchange *x)
+{
+    PyObject *hints = x->hints;
+    x->hints = NULL;
+    size_t n = (size_t)PyList_Size(hints);
+    struct mk_header *headers = PyMem_Calloc(n ? n : 1, sizeof *headers);
+    for (size_t i = 0; headers && i < n; i++)
+        headers[i] = (struct mk_header){MK_STR("Link"), str_of(PyList_GetItem(hints, (Py_ssize_t)i))};
+    if (headers && n) /* clients do not depend on hints, so errors are ignored */
+        (void)lib.mk_response_send_1xx(x->request, x->response, 103, headers, n);
+    PyMem_Free(headers);
+    Py_DECREF(hints);
 }
 
 /* Returns a new reference to a bytes object with all pieces, or NULL with an exception set. */
@@ -283,14 +325,38 @@ static bool is_head(const struct exchange *x)
     return method.len == 4 && memcmp(method.p, "HEAD", 4) == 0;
 }
 
+static int set_file(struct exchange *x)
+{
+    int file = x->file;
+    x->file = -1;
+    int error = lib.mk_response_set_body_file(x->response, file, 0, x->file_size);
+    if (error < 0) {
+        errno = -error;
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    detach(x);
+    return 0;
+}
+
+/* Can the response have a body? */
+static bool can_have_body(const struct exchange *x)
+{
+    return x->status != 204 && x->status != 304 && !is_head(x);
+}
+
 static int hand_over(struct exchange *x)
 {
     lib.mk_response_set_status(x->response, x->status);
     int64_t length = exchange_add_headers(x->response, x->headers);
     if (length == -2)
         return -1;
-    x->unsent = length;
-    if (x->is_complete && (length < 0 || x->pieces.size > 0 || !is_head(x))) {
+    if (x->file >= 0)
+        return set_file(x);
+    if (x->has_trailers && lib.mk_request_accepts_trailers(x->request))
+        length = -1; /* HTTP/1.1 sends trailers only after a body of unknown length */
+    x->unsent = can_have_body(x) ? length : 0;
+    if (x->is_complete && !x->has_trailers && (length < 0 || x->pieces.size > 0 || !is_head(x))) {
         if (set_body(x) < 0)
             return -1;
         detach(x);
@@ -326,7 +392,7 @@ static unsigned failure_status(const struct exchange *x)
 /* Returns the verdict of the handler for the current state of the application. */
 static enum mk_verdict decide(struct exchange *x)
 {
-    if (x->status && (x->is_complete || x->pieces.size > 0 || x->has_returned))
+    if (x->has_body || (x->status && !x->has_returned))
         return hand_over(x) < 0 ? give_up(x) : MK_DONE;
     if (x->has_returned) {
         lib.mk_response_set_status(x->response, failure_status(x));
@@ -385,10 +451,13 @@ static int finish(struct exchange *x)
         PyErr_Restore(type, value, traceback);
         Py_CLEAR(x->task);
     }
+    bool has_problem = PyErr_Occurred();
     if (x->request && !x->is_handling && !x->is_complete)
         lib.mk_request_resume(x->request);
-    if (!PyErr_Occurred())
+    if (!has_problem) {
+        x->is_complete = x->is_body_complete; /* even if the application has omitted its trailers */
         return 0;
+    }
     if (PyErr_ExceptionMatches(disconnected)) {
         PyErr_Clear();
         return 0;
@@ -571,9 +640,9 @@ static PyObject *first_step(PyObject *unused, PyObject *self)
         host_print_error(x->host);
     Py_XDECREF(left);
     Py_DECREF(task);
-    if (status == PYGEN_NEXT)
+    if (status == PYGEN_NEXT && result != Py_None)
         x->yielded = result;
-    else
+    else /* after `yield None`, the Task's first step continues the coroutine */
         Py_XDECREF(result);
     Py_RETURN_NONE;
 }
@@ -642,6 +711,7 @@ enum mk_verdict exchange_begin(struct host *h, struct mk_request *request, struc
     x->response = response;
     x->left = lib.mk_request_length(request);
     x->unsent = -1;
+    x->file = -1;
     x->is_handling = true;
     x->scope = scope_new(h->http_scope, h->root_path, h->state, request, false);
     int result = x->scope ? run(x) : -1;
@@ -665,6 +735,10 @@ enum mk_verdict exchange_handle(struct exchange *x)
             host_print_error(x->host);
         if (x->input || x->read_error)
             wake_receivers(x);
+    }
+    if (x->hints) {
+        exchange_send_hints(x);
+        wake_writer(x);
     }
     enum mk_verdict verdict = decide(x);
     x->is_handling = false;
@@ -710,8 +784,11 @@ static void dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     clear(self);
     Py_CLEAR(x->input);
+    Py_CLEAR(x->hints);
     Py_CLEAR(x->host);
     drop_pieces(&x->pieces);
+    if (x->file >= 0)
+        close(x->file);
     free_object(self);
 }
 

@@ -32,14 +32,22 @@ struct exchange {
     PyObject *yielded;   /* what the coroutine yielded before the Task's first step: a future or None */
     PyObject *receivers; /* list of futures that calls of receive() wait for; NULL: none */
     PyObject *writer;    /* future that send() waits for; NULL: none */
+    PyObject *hints;     /* list of the Link values of an early hint that is to be sent; NULL: none */
     PyObject *input;     /* part of the request body, for the next receive() */
     PyObject *headers;   /* response headers: a list of (name, value) pairs */
     struct pieces pieces;
-    int64_t left;      /* unread bytes of the request body; -1: unknown */
-    int64_t unsent;    /* bytes of the response body left to send, by Content-Length; -1: unknown */
-    unsigned status;   /* 0: the response has not been started */
+    int64_t left;   /* unread bytes of the request body; -1: unknown */
+    int64_t unsent; /* bytes of the response body left to send, by Content-Length; -1: unknown */
+    unsigned
+        n_ignored; /* number of messages ignored because `unsent` was 0; many of them mean an endless body for HEAD */
+    unsigned status; /* 0: the response has not been started */
+    int file;        /* descriptor of the file that is the body; -1: none */
+    uint64_t file_size;
     int read_error;    /* errno value of a failed read of the request body; 0: none */
     bool is_read;      /* receive() has returned the end of the request body */
+    bool has_body;     /* the application has sent a part of the body, possibly an empty one */
+    bool has_trailers; /* trailers follow the body */
+    bool is_body_complete;
     bool is_complete;  /* the application has sent the whole response */
     bool has_returned; /* the application's coroutine has returned */
     bool is_handling;  /* the library is calling the handler or the body source: no resume is needed */
@@ -59,6 +67,10 @@ enum mk_verdict exchange_handle(struct exchange *x);
 /* Adds the headers of an application to a response, except framing headers, which the server sets. Returns
  * the Content-Length, -1 if there is none, or -2 with an exception set. */
 int64_t exchange_add_headers(struct mk_response *response, PyObject *headers);
+/* Adds trailers. Returns 0, or -1 with an exception set. */
+int exchange_add_trailers(struct mk_response *response, PyObject *headers);
+/* Sends x->hints as an interim response, during a call of the handler. */
+void exchange_send_hints(struct exchange *x);
 
 /* Sets the result of `future` to None. Does nothing if `future` is NULL or done. */
 void exchange_wake(PyObject *future);

@@ -15,6 +15,25 @@ bool host_check_thread(const struct host *h)
     return false;
 }
 
+PyObject *host_wait_step(struct host *h)
+{
+    if (!h->step_waiters && !(h->step_waiters = PyList_New(0)))
+        return NULL;
+    PyObject *future = PyObject_CallFunctionObjArgs(h->create_future, NULL);
+    if (future && PyList_Append(h->step_waiters, future))
+        Py_CLEAR(future);
+    return future;
+}
+
+static void wake_step_waiters(struct host *h)
+{
+    PyObject *futures = h->step_waiters;
+    h->step_waiters = NULL;
+    for (Py_ssize_t i = 0; futures && i < PyList_Size(futures); i++)
+        exchange_wake(PyList_GetItem(futures, i));
+    Py_XDECREF(futures);
+}
+
 void host_print_error(struct host *h)
 {
     PyObject *type, *value, *traceback;
@@ -122,6 +141,8 @@ static PyObject *step(PyObject *self, PyObject *unused)
     if (!h->server || !host_check_thread(h))
         return h->server ? NULL : PyLong_FromLong(0);
     int result = lib.mk_server_step(h->server);
+    if (h->step_waiters)
+        wake_step_waiters(h);
     if (h->stop_type) {
         PyErr_Restore(h->stop_type, h->stop_value, h->stop_traceback);
         h->stop_type = h->stop_value = h->stop_traceback = NULL;
@@ -134,6 +155,7 @@ static PyObject *end(PyObject *self, PyObject *unused)
 {
     (void)unused;
     ((struct host *)self)->server = NULL;
+    wake_step_waiters((struct host *)self);
     Py_RETURN_NONE;
 }
 
@@ -149,6 +171,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(h->print_error);
     Py_VISIT(h->open_websocket);
     Py_VISIT(h->tasks);
+    Py_VISIT(h->step_waiters);
     Py_VISIT(h->stop_value);
     return 0;
 }
@@ -167,6 +190,7 @@ static int clear(PyObject *self)
     Py_CLEAR(h->print_error);
     Py_CLEAR(h->open_websocket);
     Py_CLEAR(h->tasks);
+    Py_CLEAR(h->step_waiters);
     Py_CLEAR(h->stop_type);
     Py_CLEAR(h->stop_value);
     Py_CLEAR(h->stop_traceback);

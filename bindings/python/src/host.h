@@ -10,11 +10,12 @@ struct host {
     PyObject_HEAD struct mk_server *server; /* NULL: the host is not serving yet, or has stopped */
     unsigned long thread;                   /* the thread of the event loop */
     PyObject *app, *loop, *root_path, *state;
-    PyObject *http_scope, *websocket_scope;            /* templates for scope_new() */
-    PyObject *create_future, *create_task;             /* methods of the loop */
-    PyObject *print_error;                             /* print_error(exception) */
-    PyObject *open_websocket;                          /* open_websocket(scope), returns a Socket */
-    PyObject *tasks;                                   /* set of the running tasks */
+    PyObject *http_scope, *websocket_scope; /* templates for scope_new() */
+    PyObject *create_future, *create_task;  /* methods of the loop */
+    PyObject *print_error;                  /* print_error(exception) */
+    PyObject *open_websocket;               /* open_websocket(scope), returns a Socket */
+    PyObject *tasks;                        /* set of the running tasks */
+    PyObject *step_waiters; /* list of the futures that are done after the next step; NULL: none */
     PyObject *stop_type, *stop_value, *stop_traceback; /* exception that step() will raise */
     bool is_eager; /* the handler itself runs the first steps of an HTTP application */
 };
@@ -25,6 +26,10 @@ int host_init(PyObject *module);
 
 /* Is this the thread of the event loop? Raises RuntimeError otherwise. */
 bool host_check_thread(const struct host *h);
+
+/* Returns a new reference to a future that is done after the next step, when all output that is queued now
+ * has been passed to the kernel, as far as the clients can receive it. */
+PyObject *host_wait_step(struct host *h);
 
 /* Prints and clears the current exception. */
 void host_print_error(struct host *h);

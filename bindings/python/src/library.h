@@ -17,8 +17,10 @@
     X(mk_request_has_encoded_slash) X(mk_request_version) X(mk_request_tunnel) X(mk_request_length)          \
     X(mk_request_set_handler_timeout) X(mk_request_header_at) X(mk_request_read) X(mk_request_resume)        \
     X(mk_request_cancel_on_disconnect) X(mk_request_add_cleanup) X(mk_request_set_data) X(mk_request_data)   \
-    X(mk_response_set_status) X(mk_response_add_header) X(mk_response_set_body)                              \
-    X(mk_response_set_body_owned) X(mk_response_set_body_source)                                             \
+    X(mk_request_accepts_trailers)                                                                           \
+    X(mk_response_set_status) X(mk_response_add_header) X(mk_response_add_trailer) X(mk_response_send_1xx)   \
+    X(mk_response_set_body) X(mk_response_set_body_owned) X(mk_response_set_body_source)                     \
+    X(mk_response_set_body_file)                                                                             \
     X(mk_websocket_open) X(mk_websocket_send) X(mk_websocket_close) X(mk_websocket_pause)                    \
     X(mk_websocket_resume)
 /* clang-format on */

@@ -2,19 +2,25 @@
 #include "message.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#define READ_MAX (64 * 1024)
+#define READ_MAX    (64 * 1024)
+#define IGNORED_MAX 10000
 
 struct message {
     PyObject_HEAD struct exchange *x;
     PyObject *message; /* message to send; NULL: the awaitable receives one */
     PyObject *waiting; /* iterator of the future that the awaitable waits for */
     bool was_started, has_ended;
+    bool has_yielded; /* the awaitable waits for one iteration of the event loop, without a future */
 };
 
 static PyTypeObject *message_type;
 static struct {
-    PyObject *type, *status, *headers, *body, *more_body, *http_request, *disconnect, *await;
+    PyObject *type, *status, *headers, *body, *more_body, *trailers, *more_trailers, *path, *links,
+        *http_request, *disconnect, *await;
 } word;
 static PyObject *empty_bytes, *disconnect_message;
 
@@ -161,9 +167,11 @@ static int send_start(struct exchange *x, PyObject *message)
 {
     PyObject *status = PyDict_GetItemWithError(message, word.status);
     PyObject *headers = status ? PyDict_GetItemWithError(message, word.headers) : NULL;
+    PyObject *trailers = PyErr_Occurred() ? NULL : PyDict_GetItemWithError(message, word.trailers);
     long number = status ? PyLong_AsLong(status) : -1;
     if (!status && !PyErr_Occurred())
         PyErr_SetString(PyExc_KeyError, "status");
+    int has_trailers = trailers && !PyErr_Occurred() ? PyObject_IsTrue(trailers) : 0;
     if (PyErr_Occurred())
         return -1;
     if (number < 200 || number > 599) {
@@ -176,29 +184,115 @@ static int send_start(struct exchange *x, PyObject *message)
             return -1;
     }
     x->status = (unsigned)number;
+    x->has_trailers = has_trailers;
+    if (!x->is_handling)
+        lib.mk_request_resume(x->request); /* sends the head, even if the body comes later */
     return 0;
 }
 
-/* Queues a part of the body. Returns 1 if send() has to wait for the client, 0 if not, or -1 with an
- * exception set. */
+/* Is message[key] true? Returns -1 with an exception set on errors. */
+static int has_flag(PyObject *message, PyObject *key)
+{
+    PyObject *value = PyDict_GetItemWithError(message, key);
+    return value ? PyObject_IsTrue(value) : PyErr_Occurred() ? -1 : 0;
+}
+
+/* Makes the library call the handler or the body source, which send what is queued. Returns 1: send() waits
+ * for that. */
+static int flush(struct exchange *x)
+{
+    if (!x->is_handling)
+        lib.mk_request_resume(x->request);
+    return 1;
+}
+
+/* The functions send_...() return 1 if send() has to wait, 0 if not, or -1 with an exception set. */
+
 static int send_body(struct exchange *x, PyObject *message)
 {
-    PyObject *more = PyDict_GetItemWithError(message, word.more_body);
-    int has_more = more ? PyObject_IsTrue(more) : 0;
-    PyObject *body = has_more < 0 || PyErr_Occurred() ? NULL : body_of(message);
-    bool has_body = body;
+    int has_more = has_flag(message, word.more_body);
+    PyObject *body = has_more < 0 ? NULL : body_of(message);
     if (PyErr_Occurred() || (body && add_piece(&x->pieces, body)))
         return -1;
+    x->has_body = true;
+    x->is_body_complete = !has_more;
+    x->is_complete = !has_more && !x->has_trailers;
+    return x->request ? flush(x) : 0;
+}
+
+static int send_trailers(struct exchange *x, PyObject *message)
+{
+    int has_more = has_flag(message, word.more_trailers);
+    PyObject *headers = has_more < 0 ? NULL : PyDict_GetItemWithError(message, word.headers);
+    PyObject *list = headers ? PySequence_List(headers) : NULL;
+    int result = PyErr_Occurred() ? -1 : exchange_add_trailers(x->response, list);
+    Py_XDECREF(list);
+    if (result < 0)
+        return -1;
     x->is_complete = !has_more;
-    if (x->request && !x->is_handling && (has_body || !has_more))
-        lib.mk_request_resume(x->request);
-    return has_more && x->request && x->pieces.size >= BUFFERED_MAX;
+    return x->is_complete ? flush(x) : 0;
+}
+
+/* Sends the regular file message["path"] as the body. */
+static int send_path(struct exchange *x, PyObject *message)
+{
+    PyObject *path = PyDict_GetItemWithError(message, word.path), *encoded = NULL;
+    if (!path && !PyErr_Occurred())
+        PyErr_SetString(PyExc_KeyError, "path");
+    if (!path || !PyUnicode_FSConverter(path, &encoded))
+        return -1;
+    struct stat status;
+    int file = open(PyBytes_AsString(encoded), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int error = file < 0 || fstat(file, &status) < 0 ? errno
+                : S_ISREG(status.st_mode)            ? 0
+                : S_ISDIR(status.st_mode)            ? EISDIR
+                                                     : EINVAL;
+    Py_DECREF(encoded);
+    if (error) {
+        if (file >= 0)
+            close(file);
+        errno = error;
+        PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
+        return -1;
+    }
+    x->file = file;
+    x->file_size = (uint64_t)status.st_size;
+    x->has_body = x->is_body_complete = x->is_complete = true;
+    return flush(x);
+}
+
+/* Queues the Link values message["links"], which are bytes. */
+static int send_hint(struct exchange *x, PyObject *message)
+{
+    PyObject *links = PyDict_GetItemWithError(message, word.links);
+    PyObject *list = links ? PySequence_List(links) : NULL;
+    if (!links && !PyErr_Occurred())
+        PyErr_SetString(PyExc_KeyError, "links");
+    for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++) {
+        PyObject *link = PyList_GetItem(list, i);
+        if (!PyBytes_Check(link)) {
+            PyErr_Format(PyExc_TypeError, "links must be bytes, not %R", (PyObject *)Py_TYPE(link));
+            Py_CLEAR(list);
+        }
+    }
+    if (!list)
+        return -1;
+    Py_XDECREF(x->hints);
+    x->hints = list;
+    if (x->is_handling)
+        exchange_send_hints(x);
+    return flush(x);
 }
 
 static int raise_unexpected(PyObject *type)
 {
     PyErr_Format(PyExc_RuntimeError, "unexpected message %R", type);
     return -1;
+}
+
+static bool is_type(PyObject *type, const char *text)
+{
+    return PyUnicode_CompareWithASCIIString(type, text) == 0;
 }
 
 /* Returns 1 if send() has to wait, 0 if not, or -1 with an exception set. */
@@ -211,15 +305,21 @@ static int try_send(struct exchange *x, PyObject *message)
         return -1;
     }
     if (!x->request && !x->is_complete) {
-        if (x->unsent == 0)
-            return 0; /* all bytes that Content-Length announced were sent: ignore the last message */
+        if (x->unsent == 0 && x->n_ignored++ < IGNORED_MAX)
+            return 1;
         exchange_raise_disconnected(EPIPE);
         return -1;
     }
-    if (PyUnicode_CompareWithASCIIString(type, "http.response.body") == 0 && x->status && !x->is_complete)
+    if (is_type(type, "http.response.body") && x->status && !x->is_body_complete)
         return send_body(x, message);
-    if (PyUnicode_CompareWithASCIIString(type, "http.response.start") == 0 && !x->status)
+    if (is_type(type, "http.response.start") && !x->status)
         return send_start(x, message);
+    if (is_type(type, "http.response.trailers") && x->has_trailers && x->is_body_complete && !x->is_complete)
+        return send_trailers(x, message);
+    if (is_type(type, "http.response.pathsend") && x->status && !x->has_body)
+        return send_path(x, message);
+    if (is_type(type, "http.response.early_hint") && !x->status)
+        return send_hint(x, message);
     return raise_unexpected(type);
 }
 
@@ -265,6 +365,12 @@ static PySendResult attempt(struct message *m, PyObject **result)
         *result = out;
         return PYGEN_RETURN;
     }
+    if (m->message && (x->is_handling || !x->request) && x->pieces.size < BUFFERED_MAX) {
+        /* The library sends the data when the handler returns, and the event loop then continues here. */
+        m->has_yielded = true;
+        *result = Py_NewRef(Py_None);
+        return PYGEN_NEXT;
+    }
     PyObject *future = m->message ? wait_for_client(x) : wait_for_input(x);
     m->waiting = future ? PyObject_CallMethodObjArgs(future, word.await, NULL) : NULL;
     Py_XDECREF(future);
@@ -279,10 +385,15 @@ static PySendResult am_send(PyObject *self, PyObject *value, PyObject **result)
         PyErr_SetString(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
         return PYGEN_ERROR;
     }
+    if (m->has_yielded) {
+        m->has_ended = true;
+        *result = Py_NewRef(Py_None);
+        return PYGEN_RETURN;
+    }
     for (;;) {
         if (!m->waiting) {
             PySendResult status = attempt(m, result);
-            if (status != PYGEN_NEXT)
+            if (status != PYGEN_NEXT || m->has_yielded)
                 return status;
             value = Py_None;
         }
@@ -403,6 +514,10 @@ int message_init(void)
                {&word.headers, "headers"},
                {&word.body, "body"},
                {&word.more_body, "more_body"},
+               {&word.trailers, "trailers"},
+               {&word.more_trailers, "more_trailers"},
+               {&word.path, "path"},
+               {&word.links, "links"},
                {&word.http_request, "http.request"},
                {&word.disconnect, "http.disconnect"},
                {&word.await, "__await__"}};

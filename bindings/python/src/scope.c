@@ -22,7 +22,7 @@ static struct {
         *client, *server, *state, *extensions, *method, *subprotocols;
 } key;
 
-static PyObject *asgi_version, *empty_bytes, *denial_extension;
+static PyObject *asgi_version, *empty_bytes, *http_extensions, *websocket_extensions;
 
 /* The last results of address_tuple() for the client and for the server: the client's address changes with
  * each connection, the server's rarely. */
@@ -62,9 +62,11 @@ static int intern_keys(void)
 int scope_init(void)
 {
     asgi_version = Py_BuildValue("{s:s,s:s}", "version", "3.0", "spec_version", "2.4");
-    denial_extension = Py_BuildValue("{s:{}}", "websocket.http.response");
+    http_extensions = Py_BuildValue("{s:{},s:{},s:{}}", "http.response.trailers", "http.response.pathsend",
+                                    "http.response.early_hint");
+    websocket_extensions = Py_BuildValue("{s:{}}", "websocket.http.response");
     empty_bytes = PyBytes_FromStringAndSize(NULL, 0);
-    return asgi_version && denial_extension && empty_bytes ? intern_keys() : -1;
+    return asgi_version && http_extensions && websocket_extensions && empty_bytes ? intern_keys() : -1;
 }
 
 /* Sets dict[name] to `value` and steals the reference. If `value` is NULL (an earlier error), returns -1. */
@@ -311,7 +313,7 @@ PyObject *scope_new(PyObject *template, PyObject *root_path, PyObject *state, st
         set_item(scope, key.headers, make_headers(request)) ||
         set_item(scope, key.client, address_tuple(&last_client, lib.mk_request_client_addr(request))) ||
         set_item(scope, key.server, make_local(request)) || set_item(scope, key.state, PyDict_Copy(state)) ||
-        set_item(scope, key.extensions, is_websocket ? PyDict_Copy(denial_extension) : PyDict_New()) ||
+        set_item(scope, key.extensions, PyDict_Copy(is_websocket ? websocket_extensions : http_extensions)) ||
         (is_websocket && set_item(scope, key.subprotocols, make_subprotocols(request))) ||
         (!is_websocket &&
          set_item(scope, key.method, make_cached(&words, lib.mk_request_method_name(request), make_word))))

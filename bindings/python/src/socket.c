@@ -227,6 +227,14 @@ static PyObject *send_it(PyObject *self, PyObject *data)
     return PyLong_FromLong(result);
 }
 
+/* _wait_step() -> Future */
+static PyObject *wait_step(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct socket *s = (struct socket *)self;
+    return can_use(s) ? host_wait_step(s->host) : NULL;
+}
+
 /* _close(code: int, reason: str) -> int */
 static PyObject *close_it(PyObject *self, PyObject *args)
 {
@@ -285,13 +293,11 @@ static void dealloc(PyObject *self)
     free_object(self);
 }
 
-static PyMethodDef methods[] = {{"_open", open_it, METH_VARARGS, NULL},
-                                {"_refuse", refuse, METH_VARARGS, NULL},
-                                {"_resume", resume, METH_NOARGS, NULL},
-                                {"_send", send_it, METH_O, NULL},
-                                {"_close", close_it, METH_VARARGS, NULL},
-                                {"_pause", pause_it, METH_O, NULL},
-                                {0}};
+static PyMethodDef methods[] = {
+    {"_open", open_it, METH_VARARGS, NULL},       {"_refuse", refuse, METH_VARARGS, NULL},
+    {"_resume", resume, METH_NOARGS, NULL},       {"_send", send_it, METH_O, NULL},
+    {"_wait_step", wait_step, METH_NOARGS, NULL}, {"_close", close_it, METH_VARARGS, NULL},
+    {"_pause", pause_it, METH_O, NULL},           {0}};
 
 static PyGetSetDef attributes[] = {
     {"_is_open", get_is_open, NULL, NULL, NULL}, {"_has_request", get_has_request, NULL, NULL, NULL}, {0}};
