@@ -69,6 +69,13 @@ def test_asgi_encoded_slash_is_decoded_in_path_only(server):
     assert (scope["path"], scope["raw_path"]) == ("/a/b", "/a%2Fb")
 
 
+@pytest.mark.parametrize("target, path", [("/files//etc//", "/files//etc//"), ("/a//%2e/b", "/a/b"), ("/a//b/../c", "/a/c"), ("//a.b/..c//.d", "//a.b/..c//.d"),
+                                          ("/a//b/..", "/a/"), ("/a//b/.", "/a/b/"), ("/%C3%A9//%20", "/\xe9// ")])
+def test_asgi_path_keeps_repeated_slashes_unless_it_has_dot_segments(server, target, path):
+    scope = json.loads(exchange_raw(server, target).rpartition(b"\r\n\r\n")[2])
+    assert (scope["path"], scope["raw_path"]) == (path, target)
+
+
 def test_asgi_status_and_repeated_headers_are_sent(server):
     status, headers, body = fetch(server, "/teapot")
     assert (status, headers.get_all("x-a"), body) == (418, ["1", "2"], b"short and stout")

@@ -177,12 +177,10 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* Percent-decodes a path. Unlike mk_request_path(), decodes %2F as well. */
-static PyObject *unquote(mk_str raw)
+/* Percent-decodes a path into `out`, which has space for raw.len bytes. Unlike mk_request_path(), decodes %2F
+ * as well. Returns the length. */
+static size_t unquote(mk_str raw, char *out)
 {
-    char *out = PyMem_Malloc(raw.len + 1);
-    if (!out)
-        return PyErr_NoMemory();
     size_t n = 0;
     for (size_t i = 0; i < raw.len; i++) {
         int high = raw.p[i] == '%' && i + 2 < raw.len ? hex_digit(raw.p[i + 1]) : -1;
@@ -190,18 +188,45 @@ static PyObject *unquote(mk_str raw)
         out[n++] = low >= 0 ? (char)(high << 4 | low) : raw.p[i];
         i += low >= 0 ? 2 : 0;
     }
-    PyObject *text = PyUnicode_DecodeUTF8(out, (Py_ssize_t)n, "replace");
+    return n;
+}
+
+/* Does the path have a segment `.` or `..`? */
+static bool has_dot_segment(const char *path, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i++) {
+        size_t end = i + 2 + (i + 2 < n && path[i + 2] == '.');
+        if (path[i] == '/' && path[i + 1] == '.' && (end == n || path[end] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Returns the decoded path. It has the repeated slashes of the request, which mk_request_path() merges, unless
+ * it has dot segments too: the rules of the configuration, such as those of the plugin `auth`, apply to
+ * mk_request_path(), so the application must not see other segments.
+ */
+static PyObject *decode_path(const struct mk_request *request)
+{
+    mk_str path = lib.mk_request_path(request), raw = raw_path_of(request);
+    bool has_slash = lib.mk_request_has_encoded_slash(request);
+    if (!has_slash && !memmem(raw.p, raw.len, "//", 2))
+        return PyUnicode_DecodeUTF8(path.len ? path.p : "/", path.len ? (Py_ssize_t)path.len : 1, "replace");
+    char *out = PyMem_Malloc(raw.len + 1);
+    if (!out)
+        return PyErr_NoMemory();
+    size_t n = unquote(raw, out);
+    PyObject *text = !has_slash && has_dot_segment(out, n)
+                         ? PyUnicode_DecodeUTF8(path.p, (Py_ssize_t)path.len, "replace")
+                         : PyUnicode_DecodeUTF8(out, (Py_ssize_t)n, "replace");
     PyMem_Free(out);
     return text;
 }
 
 static PyObject *make_path(const struct mk_request *request, PyObject *root_path)
 {
-    mk_str path = lib.mk_request_path(request);
-    PyObject *text =
-        lib.mk_request_has_encoded_slash(request)
-            ? unquote(raw_path_of(request))
-            : PyUnicode_DecodeUTF8(path.len ? path.p : "/", path.len ? (Py_ssize_t)path.len : 1, "replace");
+    PyObject *text = decode_path(request);
     if (!text || PyUnicode_GetLength(root_path) == 0)
         return text;
     PyObject *whole = PyUnicode_Concat(root_path, text);
