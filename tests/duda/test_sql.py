@@ -77,8 +77,6 @@ static int move(struct duda_ctx *d)
     struct duda_sql_result result = {0};
     mk_str how = duda_query(d, "how");
     int e = duda_sql_begin(d, db);
-    if (!e && duda_sql_begin(d, db) != -EALREADY)
-        return 500;
     e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n - 1 WHERE id = 1");
     e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n + 1 WHERE id = 2");
     if (!e && mk_str_eq(how, MK_STR("fail")))

@@ -128,6 +128,8 @@ struct job {
     mk_str payload;
 } *job = NULL;
 /* ---- duda/sql.h ---- */
+duda_sql_transaction_fn move_money;
+int transfer = 0;
 int64_t id = 0;
 struct duda_sql_value from, to;
 struct duda_sql_db *db = NULL;

@@ -155,22 +155,73 @@ MK_API int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db,
                           const struct duda_sql_statement *queries, size_t n,
                           struct duda_sql_result *results) MK_API_MUST_USE;
 
+/* ---- Transactions ---- */
+
+/** Isolation levels. SQLite's transactions are always serializable. */
+enum duda_sql_isolation {
+    DUDA_SQL_DEFAULT_ISOLATION, /**< that of the database; READ COMMITTED unless PostgreSQL is configured otherwise */
+    DUDA_SQL_READ_COMMITTED,
+    DUDA_SQL_REPEATABLE_READ,
+    DUDA_SQL_SERIALIZABLE
+};
+
+/** Options of a transaction. */
+struct duda_sql_transaction_options {
+    enum duda_sql_isolation isolation;
+    /** Statements that write fail with -EREMOTEIO. In SQLite, such a transaction does not wait for writers. */
+    bool read_only;
+    unsigned attempts; /**< for duda_sql_transaction(): maximum number of attempts; 0: 3 */
+};
+
 /**
  * Begins a transaction: until it ends, this handler's statements on this database belong to it. The
- * transaction is rolled back if the handler returns without duda_sql_commit(). Returns 0; -EALREADY: the
- * handler already has a transaction on this database; or an error as above. After any error inside a
- * transaction, except an error in the parameters, roll back.
+ * transaction is rolled back if the handler returns without duda_sql_commit(). Returns 0, or an error as
+ * above. After any error inside a transaction, except an error in the parameters, roll back.
  *
  *     int e = duda_sql_begin(d, db);
  *     e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n - 1 WHERE id = $1", from);
  *     e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n + 1 WHERE id = $1", to);
  *     return e ? e : duda_sql_commit(d, db);
+ *
+ * Transactions nest: a second duda_sql_begin() sets a savepoint. Its duda_sql_commit() keeps the changes since
+ * the savepoint as a part of the outer transaction, and its duda_sql_rollback() undoes them, so the outer
+ * transaction can continue after an error, such as -EEXIST.
  */
 MK_API int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
+/** Begins a transaction with options. -EINVAL: a nested transaction cannot have an isolation level. */
+MK_API int duda_sql_begin_with_sized(struct duda_ctx *d, struct duda_sql_db *db,
+                                     const struct duda_sql_transaction_options *options,
+                                     size_t options_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_sql_begin_with(struct duda_ctx *d, struct duda_sql_db *db,
+                                                      const struct duda_sql_transaction_options *options)
+{
+    return duda_sql_begin_with_sized(d, db, options, sizeof *options);
+}
 /** Commits the transaction; on error it is rolled back. -EINVAL: no transaction is active. */
 MK_API int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
 /** Rolls the transaction back. */
 MK_API int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
+
+/** The statements of a transaction. Returns 0 to commit; any other result rolls back. */
+typedef int duda_sql_transaction_fn(struct duda_ctx *d, struct duda_sql_db *db, void *ctx);
+/**
+ * Runs fn(d, db, ctx) in a transaction. If a concurrent transaction interfered (-ESTALE), rolls back and tries
+ * again after a few milliseconds, so fn() must have no other effects than its statements. Returns the result
+ * of fn(), which may be a status, or the error of the transaction. `options` may be NULL. In a transaction,
+ * runs a nested transaction, without further attempts: only the whole transaction can be repeated.
+ *
+ *     const struct duda_sql_transaction_options options = {.isolation = DUDA_SQL_SERIALIZABLE};
+ *     return duda_sql_transaction(d, db, &options, move_money, &transfer);
+ */
+MK_API int duda_sql_transaction_sized(struct duda_ctx *d, struct duda_sql_db *db,
+                                      const struct duda_sql_transaction_options *options, size_t options_size,
+                                      duda_sql_transaction_fn *fn, void *ctx) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int duda_sql_transaction(struct duda_ctx *d, struct duda_sql_db *db,
+                                                       const struct duda_sql_transaction_options *options,
+                                                       duda_sql_transaction_fn *fn, void *ctx)
+{
+    return duda_sql_transaction_sized(d, db, options, sizeof *options, fn, ctx);
+}
 
 /* ---- Rows as structs ---- */
 

@@ -45,7 +45,8 @@ struct duda_sql_ops {
     int (*run_batch)(struct duda_ctx *d, struct duda_sql_db *db, void *session,
                      struct duda_sql_result *results, const struct duda_sql_statement *queries, size_t n);
     /** Acquires a session and begins a transaction in it. */
-    int (*begin)(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, void **session);
+    int (*begin)(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                 const struct duda_sql_transaction_options *options, void **session);
     /** Ends the transaction: commits it if `commits` is set, otherwise rolls it back. */
     int (*finish)(struct duda_ctx *d, struct duda_sql_db *db, void *session, struct duda_sql_result *result,
                   bool commits);

@@ -391,6 +391,7 @@ static void end_transaction(struct duda_sql_db *db, void *session, bool over)
     struct postgres_conn *c = session;
     bool is_up = package_conn_is_in_state(&c->base, PACKAGE_CONN_READY),
          has_sent = is_up && c->base.sent.first;
+    c->is_read_only = false;
     postgres_conn_release(c);
     if (has_sent) /* the handler was cancelled: the server must stop the statement */
         postgres_conn_cancel_running(c);
@@ -438,17 +439,35 @@ void postgres_pool_release(struct postgres_pool *b, struct postgres_conn *c)
     end_transaction(&b->sql, c, true);
 }
 
+static const char *begin_statement(const struct duda_sql_transaction_options *options)
+{
+    static const char *const texts[][2] = {
+        [DUDA_SQL_DEFAULT_ISOLATION] = {"BEGIN", "BEGIN READ ONLY"},
+        [DUDA_SQL_READ_COMMITTED] = {"BEGIN ISOLATION LEVEL READ COMMITTED",
+                                     "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"},
+        [DUDA_SQL_REPEATABLE_READ] = {"BEGIN ISOLATION LEVEL REPEATABLE READ",
+                                      "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
+        [DUDA_SQL_SERIALIZABLE] = {"BEGIN ISOLATION LEVEL SERIALIZABLE",
+                                   "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY"},
+    };
+    return (size_t)options->isolation < MK_LEN(texts) ? texts[options->isolation][options->read_only] : NULL;
+}
+
 static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
-                             void **session)
+                             const struct duda_sql_transaction_options *options, void **session)
 {
     struct postgres_pool *b = (struct postgres_pool *)db;
+    const char *text = begin_statement(options);
     struct postgres_conn *c;
+    if (!text)
+        return set_result_error(d, b->settings, result, -EINVAL, "the isolation level is unknown");
     int e = postgres_pool_acquire(d, b, &c);
     if (e)
         return set_result_error(d, b->settings, result, e,
                                 e == -EBUSY ? "more than MaxQueue statements wait"
                                             : postgres_pool_error_text(b, e));
-    e = postgres_pool_query(d, b, c, result, "BEGIN");
+    c->is_read_only = options->read_only;
+    e = postgres_pool_query(d, b, c, result, text);
     if (e)
         end_transaction(db, c, false);
     else

@@ -66,7 +66,7 @@ static void decide_retry_by_sqlstate(struct postgres_conn *c, struct postgres_qu
         check_prepared_error(c, query, state);
     if (is_sqlstate_class(state, "57014") && (query->is_suspect || c->cancel))
         query->repeats = true;
-    if (is_sqlstate_class(state, "25006"))
+    if (is_sqlstate_class(state, "25006") && !c->is_read_only)
         retire_conn(c);
     if (!query->is_query || !query->on_done || postgres_conn_is_reserved(c) ||
         query->n_repeats == REPEATS_MAX)

@@ -152,6 +152,7 @@ int sql_row_binding_prepare(struct sql_row_binding *b, const struct duda_sql_res
     b->n = 0;
     b->names = result->columns;
     b->memory = memory;
+    b->errors = NULL;
     b->message[0] = b->json_error[0] = '\0'; /* clearing them whole would take as long as matching a column */
     b->columns =
         (struct sql_column_binding *)mk_allocator_zalloc(memory, result->n_columns + 1, sizeof *b->columns);
@@ -343,21 +344,21 @@ static reason read_json(struct sql_row_binding *b, const struct sql_column_bindi
                         char *base)
 {
     static const struct mk_json_limits limits = {.size = JSON_MAX, .items = JSON_MAX};
-    struct duda_validation_errors *errors = /* too large for the stack of a handler */
-        (struct duda_validation_errors *)mk_allocator_zalloc(b->memory, 1, sizeof *errors);
     struct duda_schema_field field;
-    if (!errors)
+    if (!b->errors) /* too large for the stack of a handler */
+        b->errors = (struct duda_validation_errors *)mk_allocator_zalloc(b->memory, 1, sizeof *b->errors);
+    if (!b->errors)
         return out_of_memory;
     memset(&field, 0, sizeof field);
     memcpy(&field, c->field, c->field_size < sizeof field ? c->field_size : sizeof field);
     field.json_name = NULL;
     const struct duda_schema schema = {
         .fields = &field, .n = 1, .field_size = sizeof field, .schema_size = sizeof schema};
-    int e = duda_json_read(json, &schema, b->memory, &limits, base, errors);
+    int e = duda_json_read(json, &schema, b->memory, &limits, base, b->errors);
     if (!e || e == -ENOMEM)
         return e ? out_of_memory : NULL;
     struct mk_buf text = mk_buf_fixed(b->json_error, sizeof b->json_error - 1);
-    mk_buf_addf(&text, "has unsuitable JSON: %.*s", MK_STR_ARG(errors->items[0].message));
+    mk_buf_addf(&text, "has unsuitable JSON: %.*s", MK_STR_ARG(b->errors->items[0].message));
     b->json_error[text.len] = '\0';
     return b->json_error;
 }

@@ -14,6 +14,7 @@ struct sql_row_binding {
     size_t n;
     const mk_str *names; /* names of all columns of the result */
     const struct mk_allocator *memory;
+    struct duda_validation_errors *errors;    /* for columns with JSON; allocated for the first of them */
     char message[SQL_BINDING_MESSAGE_MAX];    /* after an error */
     char json_error[SQL_BINDING_MESSAGE_MAX]; /* after an error in JSON */
 };

@@ -6,11 +6,15 @@
 #include <duda/wait.h>
 #include <errno.h>
 #include <monkey/plugin.h>
+#include <monkey/sized.h>
+#include <monkey/text.h>
 
 #include "common/package.h"
 #include "transactions.h"
 
 MK_PLUGIN_DECLARE(duda_sql);
+
+enum { ATTEMPTS = 3, PAUSE_MS = 8, PAUSE_DOUBLINGS = 5 };
 
 struct sql_worker {
     struct duda_sql_db *first;
@@ -260,17 +264,25 @@ int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db, const struct duda
 
 /* ---- Transactions ---- */
 
-int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db)
+int duda_sql_begin_with_sized(struct duda_ctx *d, struct duda_sql_db *db,
+                              const struct duda_sql_transaction_options *options, size_t options_size)
 {
-    if (!db)
-        return -ENODEV;
+    struct duda_sql_transaction_options full = {0};
     struct duda_sql_result result = {0};
     struct package_call call;
+    if (!db)
+        return -ENODEV;
+    options = options ? mk_sized_in(&full, sizeof full, options, options_size) : &full;
     int e = begin_call(&call, d, db, &result);
     if (e)
         return e;
-    e = sql_transactions_begin(&sql_worker_of(duda_worker(d))->transactions, d, db, &result);
+    e = sql_transactions_begin(&sql_worker_of(duda_worker(d))->transactions, d, db, options, &result);
     return set_statement_reason(d, package_call_end(&call, e), &result, "BEGIN");
+}
+
+int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db)
+{
+    return duda_sql_begin_with(d, db, &(struct duda_sql_transaction_options){0});
 }
 
 static int finish_transaction(struct duda_ctx *d, struct duda_sql_db *db, bool commits)
@@ -294,6 +306,44 @@ int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db)
 int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db)
 {
     return finish_transaction(d, db, false);
+}
+
+/* Commits or rolls back. A handler that is cancelled must return that error, whatever fn() returned. */
+static int end_attempt(struct duda_ctx *d, struct duda_sql_db *db, int result)
+{
+    if (!result)
+        return duda_sql_commit(d, db);
+    int e = duda_sql_rollback(d, db);
+    return e == -ECANCELED || e == -ETIMEDOUT ? e : result;
+}
+
+/* A random pause, so that the same transactions do not meet again. */
+static int pause_before_attempt(struct duda_ctx *d, unsigned n)
+{
+    uint32_t random, max = (uint32_t)PAUSE_MS << (n < PAUSE_DOUBLINGS ? n : PAUSE_DOUBLINGS);
+    mk_random(&random, sizeof random);
+    return duda_sleep(d, 1 + random % max);
+}
+
+int duda_sql_transaction_sized(struct duda_ctx *d, struct duda_sql_db *db,
+                               const struct duda_sql_transaction_options *options, size_t options_size,
+                               duda_sql_transaction_fn *fn, void *ctx)
+{
+    struct duda_sql_transaction_options full = {0};
+    options = options ? mk_sized_in(&full, sizeof full, options, options_size) : &full;
+    bool is_nested = db && duda_sql_session(d, db);
+    unsigned attempts = is_nested ? 1 : options->attempts ? options->attempts : ATTEMPTS;
+    int e = 0;
+    for (unsigned n = 0; n < attempts; n++) {
+        e = n ? pause_before_attempt(d, n) : 0;
+        e = e ? e : duda_sql_begin_with(d, db, options);
+        if (e)
+            return e;
+        e = end_attempt(d, db, fn(d, db, ctx));
+        if (e != -ESTALE)
+            return e;
+    }
+    return e;
 }
 
 PACKAGE_PLUGIN(sql, "Database interface for Duda services, which duda-sqlite and duda-postgres implement.",

@@ -4,6 +4,7 @@
 #include <duda/memory.h>
 #include <errno.h>
 #include <monkey/mem.h>
+#include <stdio.h>
 
 struct sql_transaction {
     struct sql_transaction *next;
@@ -11,6 +12,7 @@ struct sql_transaction {
     struct duda_ctx *d;
     struct duda_sql_db *db;
     void *session;
+    unsigned n_savepoints;
 };
 
 static struct sql_transaction *find_transaction(const struct sql_transactions *all, struct duda_ctx *d,
@@ -44,19 +46,61 @@ static void rollback_abandoned_transaction(void *ctx)
     end_transaction(ctx, false);
 }
 
-int sql_transactions_begin(struct sql_transactions *all, struct duda_ctx *d, struct duda_sql_db *db,
-                           struct duda_sql_result *result)
+/* ---- Savepoints ---- */
+
+static int run_savepoint_statement(struct duda_ctx *d, const struct sql_transaction *t,
+                                   struct duda_sql_result *result, const char *command)
 {
+    char text[64];
+    snprintf(text, sizeof text, "%s duda_%u", command, t->n_savepoints);
+    return t->db->ops->run_statement(d, t->db, t->session, result,
+                                     &(struct duda_sql_statement){.text = text});
+}
+
+static int set_savepoint(struct duda_ctx *d, struct sql_transaction *t,
+                         const struct duda_sql_transaction_options *options, struct duda_sql_result *result)
+{
+    if (options->isolation)
+        return -EINVAL;
+    t->n_savepoints++;
+    int e = run_savepoint_statement(d, t, result, "SAVEPOINT");
+    t->n_savepoints -= e != 0;
+    return e;
+}
+
+/* An error rolls back to the savepoint, so that the outer transaction can continue. */
+static int end_savepoint(struct duda_ctx *d, struct sql_transaction *t, struct duda_sql_result *result,
+                         bool commits)
+{
+    struct duda_sql_result ignored = {0};
+    int e = commits ? run_savepoint_statement(d, t, result, "RELEASE SAVEPOINT") : 0;
+    if (!commits || e) {
+        int undone = run_savepoint_statement(d, t, commits ? &ignored : result, "ROLLBACK TO SAVEPOINT");
+        undone = undone ? undone : run_savepoint_statement(d, t, &ignored, "RELEASE SAVEPOINT");
+        e = e ? e : undone;
+    }
+    t->n_savepoints--;
+    return e;
+}
+
+/* ---- Transactions ---- */
+
+int sql_transactions_begin(struct sql_transactions *all, struct duda_ctx *d, struct duda_sql_db *db,
+                           const struct duda_sql_transaction_options *options, struct duda_sql_result *result)
+{
+    struct sql_transaction *t = find_transaction(all, d, db);
     void *session;
-    int e = find_transaction(all, d, db) ? -EALREADY : db->ops->begin(d, db, result, &session);
+    if (t)
+        return set_savepoint(d, t, options, result);
+    int e = db->ops->begin(d, db, result, options, &session);
     if (e)
         return e;
-    struct sql_transaction *t = mk_mem_alloc(sizeof *t);
+    t = mk_mem_alloc(sizeof *t);
     if (!t) {
         db->ops->release(db, session, false);
         return -ENOMEM;
     }
-    *t = (struct sql_transaction){all->first, all, d, db, session};
+    *t = (struct sql_transaction){all->first, all, d, db, session, 0};
     all->first = t;
     return duda_defer(d, rollback_abandoned_transaction, t);
 }
@@ -67,6 +111,8 @@ int sql_transactions_finish(struct sql_transactions *all, struct duda_ctx *d, st
     struct sql_transaction *t = find_transaction(all, d, db);
     if (!t)
         return -EINVAL;
+    if (t->n_savepoints)
+        return end_savepoint(d, t, result, commits);
     int e = db->ops->finish(d, db, t->session, result, commits);
     (void)duda_undefer(d, rollback_abandoned_transaction, t);
     end_transaction(t, e == 0);

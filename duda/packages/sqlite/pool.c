@@ -194,14 +194,15 @@ static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *sessi
 }
 
 static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
-                             void **session)
+                             const struct duda_sql_transaction_options *options, void **session)
 {
     struct sqlite_slot *slot;
     int e = acquire_slot(d, (struct sqlite_pool *)db, &slot);
     if (e)
         return set_result_error(d, db, result, e);
     slot->in_transaction = true;
-    e = run_on_slot(d, slot, result, SQLITE_USE_INTERNAL, MK_STR("BEGIN IMMEDIATE"), NULL, 0);
+    e = run_on_slot(d, slot, result, SQLITE_USE_INTERNAL,
+                    options->read_only ? MK_STR(SQLITE_BEGIN_READ_ONLY) : MK_STR("BEGIN IMMEDIATE"), NULL, 0);
     if (!e) {
         *session = slot;
         return 0;

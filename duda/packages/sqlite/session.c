@@ -313,13 +313,23 @@ static void check_no_open_transaction(struct sqlite_session *s)
     set_session_error(s, -EOPNOTSUPP, "the statement has begun a transaction: use duda_sql_begin()");
 }
 
+static bool is_write_in_read_only_transaction(struct sqlite_session *s, sqlite3_stmt *stmt)
+{
+    if (s->use == SQLITE_USE_INTERNAL)
+        s->is_read_only = mk_str_eq(mk_str_from_c(sqlite3_sql(stmt)), MK_STR(SQLITE_BEGIN_READ_ONLY));
+    if (s->use != SQLITE_USE_TRANSACTION || !s->is_read_only || sqlite3_stmt_readonly(stmt))
+        return false;
+    set_session_error(s, -EREMOTEIO, "the transaction is read-only");
+    return true;
+}
+
 static void run_statement(struct sqlite_session *s, mk_str text, const struct duda_sql_value *values,
                           size_t n)
 {
     struct sqlite_cached_stmt *k = prepare_statement(s, text);
     if (!k)
         return;
-    if (bind_values(s, k->stmt, values, n))
+    if (!is_write_in_read_only_transaction(s, k->stmt) && bind_values(s, k->stmt, values, n))
         fetch_rows(s, k->stmt);
     sqlite3_reset(k->stmt);
     sqlite3_clear_bindings(k->stmt);

@@ -33,6 +33,9 @@ enum sqlite_use {
     SQLITE_USE_INTERNAL,    /* BEGIN, COMMIT, ROLLBACK */
 };
 
+/* Begins a transaction that can only read. */
+#define SQLITE_BEGIN_READ_ONLY "BEGIN DEFERRED"
+
 struct sqlite_session {
     const struct sqlite_settings *settings;
     sqlite3 *handle; /* NULL: not open yet */
@@ -41,6 +44,7 @@ struct sqlite_session {
     atomic_bool is_cancelled; /* set by the loop: interrupt the running statement */
     bool must_roll_back;      /* roll back before the next statement */
     enum sqlite_use use;      /* context of the running statement */
+    bool is_read_only;        /* the transaction may not write */
     bool is_changed;          /* a transaction changed the session: reopen it afterwards */
     bool is_uncached;         /* is_uncached of the statement that is being prepared */
     bool is_vacuum;

@@ -7,7 +7,7 @@
 #include <duda/sql.h>
 #include <errno.h>
 
-enum { NAME_LEN_MAX = 40, PASSWORD_LEN_MIN = 8, SEARCH_LEN_MAX = 100, LINES_MAX = 20, N_MAX = 99, TRIES = 3 };
+enum { NAME_LEN_MAX = 40, PASSWORD_LEN_MIN = 8, SEARCH_LEN_MAX = 100, LINES_MAX = 20, N_MAX = 99 };
 
 static struct duda_sql_db *data(struct duda_ctx *d)
 {
@@ -241,22 +241,24 @@ static int take(struct duda_ctx *d, mk_str order, uint64_t id, uint64_t n, struc
                    duda_sql_text(order), good, count);
 }
 
-/* One transaction: all lines or none. The order ID comes from the basket, so a repeated submission fails with
- * -EEXIST instead of ordering twice. */
-static int place(struct duda_ctx *d, mk_str customer, const struct basket *b, struct duda_sql_result *result)
+struct new_order {
+    mk_str customer;
+    const struct basket *basket;
+    struct duda_sql_result *result;
+};
+
+/* Runs in a transaction: all lines or none. The order ID comes from the basket, so a repeated submission fails
+ * with -EEXIST instead of ordering twice. */
+static int place(struct duda_ctx *d, struct duda_sql_db *db, void *ctx)
 {
-    int e = duda_sql_begin(d, data(d));
-    if (e)
-        return e;
-    e = duda_sql_query(d, data(d), result, "INSERT INTO orders (id, customer, made) VALUES ($1, $2, $3)",
-                       duda_sql_text(b->number), duda_sql_text(customer),
-                       duda_sql_integer(mk_worker_now(duda_worker(d))));
+    const struct new_order *new = ctx;
+    const struct basket *b = new->basket;
+    int e = duda_sql_query(d, db, new->result, "INSERT INTO orders (id, customer, made) VALUES ($1, $2, $3)",
+                           duda_sql_text(b->number), duda_sql_text(new->customer),
+                           duda_sql_integer(mk_worker_now(duda_worker(d))));
     for (size_t i = 0; i < b->n && !e; i++)
-        e = take(d, b->number, b->lines[i].id, b->lines[i].n, result);
-    if (!e)
-        return duda_sql_commit(d, data(d));
-    int undone = duda_sql_rollback(d, data(d));
-    return undone == -ECANCELED ? undone : e;
+        e = take(d, b->number, b->lines[i].id, b->lines[i].n, new->result);
+    return e;
 }
 
 /* After -EEXIST: 0 if this order exists, and -EEXIST if something else caused the conflict. */
@@ -279,9 +281,8 @@ static int order(struct duda_ctx *d)
         return e;
     if (!b.n)
         return duda_redirect(d, 303, MK_STR("/basket"));
-    e = -ESTALE;
-    for (int i = 0; i < TRIES && e == -ESTALE; i++)
-        e = place(d, customer, &b, &result);
+    struct new_order new = {.customer = customer, .basket = &b, .result = &result};
+    e = duda_sql_transaction(d, data(d), NULL, place, &new);
     if (e == -ENODATA)
         return show_basket_with(d, 409, "There are not so many left.");
     if (e == -EEXIST)

@@ -4,6 +4,7 @@
 
 #include <duda/memory.h>
 #include <errno.h>
+#include <stdio.h>
 
 #include "unit/test.h"
 
@@ -62,9 +63,23 @@ static char sessions[HANDLERS * 1000];
 static size_t n_begun, n_taken, n_committed, n_rolled_back;
 static int begin_answers, finish_answers;
 
-static int begin(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, void **session)
+static char log_of_statements[1024];
+static int statement_answers;
+
+static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                         struct duda_sql_result *out, const struct duda_sql_statement *query)
 {
-    (void)d, (void)db, (void)result;
+    (void)d, (void)db, (void)out;
+    assert_non_null(session);
+    size_t len = strlen(log_of_statements);
+    snprintf(log_of_statements + len, sizeof log_of_statements - len, "%s;", query->text);
+    return statement_answers;
+}
+
+static int begin(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                 const struct duda_sql_transaction_options *options, void **session)
+{
+    (void)d, (void)db, (void)result, (void)options;
     if (begin_answers)
         return begin_answers;
     *session = &sessions[n_begun++ % sizeof sessions];
@@ -88,13 +103,17 @@ static void end(struct duda_sql_db *db, void *session, bool over)
     *(over ? &n_committed : &n_rolled_back) += 1;
 }
 
-static const struct duda_sql_ops ops = {.begin = begin, .finish = finish, .release = end};
+static const struct duda_sql_ops ops = {
+    .run_statement = run_statement, .begin = begin, .finish = finish, .release = end};
 static struct duda_sql_db shop = {.ops = &ops}, bank = {.ops = &ops};
 static struct sql_transactions all;
 static struct duda_sql_result result;
+static const struct duda_sql_transaction_options options = {0};
 
 static void setup(void)
 {
+    log_of_statements[0] = '\0';
+    statement_answers = 0;
     n_deferred = n_begun = n_taken = n_committed = n_rolled_back = 0;
     defers_left = SIZE_MAX;
     begin_answers = finish_answers = 0;
@@ -113,10 +132,9 @@ static void transaction_handler_has_one_per_database(void **state)
 {
     (void)state;
     assert_null(sql_transactions_session(&all, handler(0), &shop));
-    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), 0);
-    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), -EALREADY);
-    assert_int_equal(sql_transactions_begin(&all, handler(1), &shop, &result), 0);
-    assert_int_equal(sql_transactions_begin(&all, handler(0), &bank, &result), 0);
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &options, &result), 0);
+    assert_int_equal(sql_transactions_begin(&all, handler(1), &shop, &options, &result), 0);
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &bank, &options, &result), 0);
     assert_ptr_equal(sql_transactions_session(&all, handler(0), &shop), &sessions[0]);
     assert_ptr_equal(sql_transactions_session(&all, handler(1), &shop), &sessions[1]);
     assert_ptr_equal(sql_transactions_session(&all, handler(0), &bank), &sessions[2]);
@@ -137,7 +155,7 @@ static void transaction_ended_leaves_no_memory_in_long_handler(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof sessions; i++) {
-        assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), 0);
+        assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &options, &result), 0);
         assert_int_equal(n_deferred, 1);
         finish_answers = i % 3 ? 0 : -ECONNRESET;
         assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, i % 2), finish_answers);
@@ -148,15 +166,48 @@ static void transaction_ended_leaves_no_memory_in_long_handler(void **state)
     assert_int_equal(n_rolled_back, sizeof sessions / 3);
 }
 
+static void transaction_nested_uses_savepoints(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &options, &result), 0);
+    assert_int_equal(n_taken, 1);
+    assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, true), 0);
+    assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, false), 0);
+    assert_string_equal(log_of_statements, "SAVEPOINT duda_1;SAVEPOINT duda_2;RELEASE SAVEPOINT duda_2;"
+                                           "ROLLBACK TO SAVEPOINT duda_1;RELEASE SAVEPOINT duda_1;");
+    assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, true), 0);
+    assert_int_equal(n_committed, 1);
+    assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, true), -EINVAL);
+}
+
+static void transaction_failed_savepoint_is_undone(void **state)
+{
+    const struct duda_sql_transaction_options strict = {.isolation = DUDA_SQL_SERIALIZABLE};
+    (void)state;
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &strict, &result), 0);
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &strict, &result), -EINVAL);
+    statement_answers = -EREMOTEIO;
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &options, &result), -EREMOTEIO);
+    statement_answers = 0;
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &options, &result), 0);
+    statement_answers = -EREMOTEIO;
+    assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, true), -EREMOTEIO);
+    assert_string_equal(log_of_statements, "SAVEPOINT duda_1;SAVEPOINT duda_1;RELEASE SAVEPOINT duda_1;"
+                                           "ROLLBACK TO SAVEPOINT duda_1;");
+    assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, true), 0);
+    assert_int_equal(n_committed, 1);
+}
+
 static void transaction_failed_begin_leaves_nothing(void **state)
 {
     (void)state;
     begin_answers = -ETIMEDOUT;
-    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), -ETIMEDOUT);
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &options, &result), -ETIMEDOUT);
     assert_int_equal(n_deferred, 0);
     begin_answers = 0;
     defers_left = 0;
-    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), -ENOMEM);
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &options, &result), -ENOMEM);
     assert_int_equal(n_rolled_back, 1);
     assert_null(sql_transactions_session(&all, handler(0), &shop));
 }
@@ -166,6 +217,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(transaction_handler_has_one_per_database, setup, teardown),
         fixture_test(transaction_ended_leaves_no_memory_in_long_handler, setup, teardown),
+        fixture_test(transaction_nested_uses_savepoints, setup, teardown),
+        fixture_test(transaction_failed_savepoint_is_undone, setup, teardown),
         fixture_test(transaction_failed_begin_leaves_nothing, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
