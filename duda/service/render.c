@@ -10,9 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "service/memory.h"
 #include "service/suspend.h"
 
-enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20, MISSING_LOGGED_MAX = 5 };
+enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20 };
 
 /* ---- Files ---- */
 
@@ -115,11 +116,6 @@ bool duda_render_load_templates(struct mk_config *config, const struct duda_serv
 
 /* ---- Rendering ---- */
 
-struct render_ctx {
-    struct duda_ctx *d;
-    unsigned n_logged; /* number of messages about missing names */
-};
-
 static const struct duda_template *find_template(struct duda_ctx *d, mk_str name)
 {
     return d->templates ? duda_templates_find(d->templates, name) : NULL;
@@ -127,17 +123,7 @@ static const struct duda_template *find_template(struct duda_ctx *d, mk_str name
 
 static const struct duda_template *find_partial_template(void *ctx, mk_str name)
 {
-    const struct render_ctx *s = ctx;
-    return find_template(s->d, name);
-}
-
-/* Used only during development. Limits the messages, because a wrong name in a loop is missing on every
- * iteration. */
-static void on_missing_name(void *ctx, mk_str name_and_location)
-{
-    struct render_ctx *s = ctx;
-    if (s->n_logged++ < MISSING_LOGGED_MAX)
-        duda_log_plain(s->d, MK_LOG_WARN, "%.*s", MK_STR_ARG(name_and_location));
+    return find_template(ctx, name);
 }
 
 static int render_template(struct duda_ctx *d, const struct duda_template *t, bool is_text,
@@ -146,17 +132,19 @@ static int render_template(struct duda_ctx *d, const struct duda_template *t, bo
     char reason[REASON_MAX];
     struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct duda_scratch_buf page;
-    struct render_ctx render_ctx = {.d = d};
+    /* During development a misspelled name is an error. Optional sections are common, and stay allowed. */
     const struct duda_render_options how = {.find_partial = find_partial_template,
-                                            .ctx = &render_ctx,
-                                            .on_missing =
-                                                d->worker_ctx->rules->tries ? on_missing_name : NULL};
+                                            .ctx = d,
+                                            .strict = duda_memory_is_dev_mode(d->worker_ctx),
+                                            .allows_unknown_sections = true};
     int e = duda_scratch_buf_begin(d, &page, PAGE_MAX);
     if (e)
         return e;
     e = duda_template_render(t, value, &how, &page.buf, &error);
     if (error.len)
         duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
+    if (e == -ENOENT)
+        e = -EINVAL; /* a bug in the service; -ENOENT would become a 404 */
     if (!e)
         e = is_text ? duda_write(d, mk_buf_str(&page.buf)) : duda_html(d, mk_buf_str(&page.buf));
     duda_wait_end(&page.wait);

@@ -6,6 +6,8 @@
 #include <monkey/mem.h>
 #include <monkey/utf8.h>
 
+#include "text/template_filter.h"
+
 enum { MARK_MAX = 16 };
 
 struct template_compiler {
@@ -40,6 +42,14 @@ static bool report_error(struct template_compiler *c, size_t at, const char *fmt
     return false;
 }
 
+static enum duda_template_lookup lookup_of_name(mk_str name)
+{
+    return mk_str_eq(name, MK_STR("."))            ? DUDA_LOOKUP_SELF
+           : mk_str_starts(name, MK_STR("@"))      ? DUDA_LOOKUP_LOOP
+           : mk_str_find(name, '.') != MK_STR_NONE ? DUDA_LOOKUP_PATH
+                                                   : DUDA_LOOKUP_MEMBER;
+}
+
 static struct duda_template_node *add_node(struct template_compiler *c, enum duda_template_node_kind kind,
                                            mk_str text, size_t at)
 {
@@ -54,7 +64,11 @@ static struct duda_template_node *add_node(struct template_compiler *c, enum dud
         t->nodes = nodes;
         t->cap = cap;
     }
-    t->nodes[t->n] = (struct duda_template_node){.kind = kind, .text = text, .at = at};
+    t->nodes[t->n] = (struct duda_template_node){.kind = kind,
+                                                 .lookup = kind == DUDA_NODE_TEXT ? DUDA_LOOKUP_MEMBER
+                                                                                  : lookup_of_name(text),
+                                                 .text = text,
+                                                 .at = at};
     return &t->nodes[t->n++];
 }
 
@@ -71,22 +85,29 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Returns whether the tag is alone on its line, apart from white space. If so, sets *line to the start of
- * this line and *next to the start of the next line. */
-static bool tag_is_alone(const struct template_compiler *c, size_t tag, size_t *line, size_t *next)
+/* Is only white space before the tag on its line? If so, sets *line to the start of this line. */
+static bool tag_begins_line(const struct template_compiler *c, size_t tag, size_t *line)
 {
     mk_str s = c->t->source;
-    size_t begin = tag, end = c->at;
+    size_t begin = tag;
     while (begin > c->text_from && is_space(s.p[begin - 1]))
         begin--;
-    while (end < s.len && is_space(s.p[end]))
-        end++;
     if (begin > 0 && s.p[begin - 1] != '\n')
         return false;
+    *line = begin;
+    return true;
+}
+
+/* Is only white space after the tag on its line? If so, sets *next to the start of the next line. */
+static bool tag_ends_line(const struct template_compiler *c, size_t *next)
+{
+    mk_str s = c->t->source;
+    size_t end = c->at;
+    while (end < s.len && is_space(s.p[end]))
+        end++;
     end += end + 1 < s.len && s.p[end] == '\r' && s.p[end + 1] == '\n';
     if (end < s.len && s.p[end] != '\n')
         return false;
-    *line = begin;
     *next = end + (end < s.len);
     return true;
 }
@@ -114,17 +135,34 @@ static bool open_section(struct template_compiler *c, enum duda_template_node_ki
     return add_node(c, kind, name, tag);
 }
 
+static const char *kind_name(const struct duda_template_node *node)
+{
+    return node->kind == DUDA_NODE_BLOCK ? "block" : node->kind == DUDA_NODE_PARENT ? "parent" : "section";
+}
+
 static bool close_section(struct template_compiler *c, mk_str name, size_t tag)
 {
     if (c->depth == 0)
         return report_error(c, tag, "the section `%.*s` is not open", MK_STR_ARG(name));
     struct duda_template_node *section = &c->t->nodes[c->sections[c->depth - 1]];
     if (!mk_str_eq(section->text, name))
-        return report_error(c, tag, "the section `%.*s` must be closed before `%.*s`",
+        return report_error(c, tag, "the %s `%.*s` must be closed before `%.*s`", kind_name(section),
                             MK_STR_ARG(section->text), MK_STR_ARG(name));
     c->depth--;
     section->end = c->t->n;
     return true;
+}
+
+/* `{{else}}` begins the branch of the innermost section for the opposite case. */
+static bool add_else(struct template_compiler *c, size_t tag)
+{
+    struct duda_template_node *section = c->depth ? &c->t->nodes[c->sections[c->depth - 1]] : NULL;
+    if (!section || (section->kind != DUDA_NODE_SECTION && section->kind != DUDA_NODE_INVERTED))
+        return report_error(c, tag, "`else` is not in a section");
+    if (section->else_at)
+        return report_error(c, tag, "the section `%.*s` has a second `else`", MK_STR_ARG(section->text));
+    section->else_at = c->t->n;
+    return add_node(c, DUDA_NODE_ELSE, MK_STR("else"), tag);
 }
 
 /* Handles `=<% %>=`: `inner` is the text between the signs. */
@@ -144,7 +182,7 @@ static bool set_delimiters(struct template_compiler *c, mk_str inner, size_t tag
 /* A tag: its sign, the text inside, and where the following text starts. */
 struct tag {
     size_t begin, end;
-    char sign; /* one of "#^/!>=&{", or 0 */
+    char sign; /* one of "#^/!>=&{<$", or 0 */
     mk_str inner;
 };
 
@@ -162,7 +200,7 @@ static bool parse_tag(struct template_compiler *c, size_t begin, struct tag *out
     char buf[MARK_MAX + 1];
     mk_str close = c->close;
     out->begin = begin;
-    out->sign = at < s.len && s.p[at] && strchr("#^/!>=&{", s.p[at]) ? s.p[at] : '\0';
+    out->sign = at < s.len && s.p[at] && strchr("#^/!>=&{<$", s.p[at]) ? s.p[at] : '\0';
     at += out->sign != '\0';
     if (out->sign == '{' || out->sign == '=') { /* closed by the matching sign, then the delimiter */
         buf[0] = out->sign == '{' ? '}' : '=';
@@ -186,31 +224,104 @@ static mk_str trim_spaces(mk_str s)
     return s;
 }
 
-static bool add_partial(struct template_compiler *c, mk_str name, size_t tag, bool alone, size_t line)
+/* Stores the indentation of the last node, a partial or a parent. */
+static bool set_indent(struct template_compiler *c, size_t tag, bool alone, size_t line)
 {
-    struct duda_template_node *node = add_node(c, DUDA_NODE_PARTIAL, name, tag);
-    if (!node)
-        return false;
+    struct duda_template_node *node = &c->t->nodes[c->t->n - 1];
     node->alone = alone;
     if (alone)
         node->indent = mk_str_of(c->t->source.p + line, tag - line);
     return true;
 }
 
+static bool append_calls(struct duda_template *t, const struct duda_template_call *calls, size_t n)
+{
+    struct duda_template_call *all = mk_mem_realloc(t->calls, (t->n_calls + n) * sizeof *all);
+    if (!all)
+        return false;
+    memcpy(all + t->n_calls, calls, n * sizeof *calls);
+    t->calls = all;
+    t->n_calls += n;
+    return true;
+}
+
+/* Handles `name | filter argument | ...`, and `filter "text" | ...`. */
+static bool add_filtered_value(struct template_compiler *c, mk_str inner, bool unescaped, size_t tag)
+{
+    struct duda_template_call calls[DUDA_TEMPLATE_CALLS_MAX];
+    size_t n = 0, first = c->t->n_calls;
+    mk_str text = inner;
+    bool is_literal = duda_template_filter_parse_function(&inner, &text, &calls[0]);
+    n += is_literal;
+    if (!is_literal) {
+        size_t bar = mk_str_find(inner, '|');
+        text = trim_spaces(mk_str_first(inner, bar == MK_STR_NONE ? inner.len : bar));
+        inner = mk_str_skip(inner, bar == MK_STR_NONE ? inner.len : bar);
+    }
+    if (!is_literal && (!is_tag_name(text) || !inner.len))
+        return report_error(c, tag, "expected a name in the tag, not `%.*s`",
+                            MK_STR_ARG(mk_str_first(text, 64)));
+    const char *error = duda_template_filter_parse(inner, calls, &n);
+    if (!error && trim_spaces(inner).len && trim_spaces(inner).p[0] != '|')
+        error = "expected `|` and a filter";
+    if (error)
+        return report_error(c, tag, "%s", error);
+    struct duda_template_node *node =
+        add_node(c, unescaped ? DUDA_NODE_FILTERED_UNESCAPED : DUDA_NODE_FILTERED, text, tag);
+    if (!node || !append_calls(c->t, calls, n))
+        return false;
+    node->is_literal = is_literal;
+    node->calls.first = first;
+    node->calls.n = n;
+    return true;
+}
+
+static bool is_else_tag(const struct tag *tag)
+{
+    return !tag->sign && mk_str_eq(trim_spaces(tag->inner), MK_STR("else"));
+}
+
+static bool is_value_tag(const struct tag *tag)
+{
+    return !tag->sign || tag->sign == '{' || tag->sign == '&';
+}
+
+/* Decides whether the tag is removed together with its line, from *line to *next. Between the two tags of a
+ * parent nothing is rendered, so the pair counts as one tag. */
+static bool tag_is_alone(struct template_compiler *c, const struct tag *tag, size_t *line, size_t *next)
+{
+    struct duda_template_node *open = c->depth ? &c->t->nodes[c->sections[c->depth - 1]] : NULL;
+    if (!is_else_tag(tag) && !(tag->sign && strchr("#^/!>=<$", tag->sign)))
+        return false;
+    if (tag->sign == '<')
+        return tag_begins_line(c, tag->begin, line);
+    if (tag->sign != '/' || !open || open->kind != DUDA_NODE_PARENT)
+        return tag_begins_line(c, tag->begin, line) && tag_ends_line(c, next);
+    open->alone = open->alone && tag_ends_line(c, next);
+    return open->alone;
+}
+
 static bool add_tag(struct template_compiler *c, const struct tag *tag)
 {
     size_t line = tag->begin, next = tag->end;
-    bool takes_line = tag->sign && strchr("#^/!>=", tag->sign);
     c->at = tag->end;
-    bool alone = takes_line && tag_is_alone(c, tag->begin, &line, &next);
-    if (!add_text(c, alone ? line : tag->begin))
+    bool alone = tag_is_alone(c, tag, &line, &next);
+    if (!alone) {
+        line = tag->begin;
+        next = tag->end;
+    }
+    if (!add_text(c, line))
         return false;
-    c->at = c->text_from = alone ? next : tag->end;
+    c->at = c->text_from = next;
     if (tag->sign == '!')
         return true;
     if (tag->sign == '=')
         return set_delimiters(c, tag->inner, tag->begin);
     mk_str name = trim_spaces(tag->inner);
+    if (is_else_tag(tag))
+        return add_else(c, tag->begin);
+    if (is_value_tag(tag) && (!is_tag_name(name) || mk_str_find(name, '|') != MK_STR_NONE))
+        return add_filtered_value(c, name, tag->sign, tag->begin);
     if (!is_tag_name(name))
         return report_error(c, tag->begin, "expected a name in the tag, not `%.*s`",
                             MK_STR_ARG(mk_str_first(name, 64)));
@@ -222,7 +333,11 @@ static bool add_tag(struct template_compiler *c, const struct tag *tag)
     case '/':
         return close_section(c, name, tag->begin);
     case '>':
-        return add_partial(c, name, tag->begin, alone, line);
+        return add_node(c, DUDA_NODE_PARTIAL, name, tag->begin) && set_indent(c, tag->begin, alone, line);
+    case '<':
+        return open_section(c, DUDA_NODE_PARENT, name, tag->begin) && set_indent(c, tag->begin, alone, line);
+    case '$':
+        return open_section(c, DUDA_NODE_BLOCK, name, tag->begin);
     default:
         return add_node(c, tag->sign ? DUDA_NODE_UNESCAPED : DUDA_NODE_VALUE, name, tag->begin);
     }
@@ -238,7 +353,8 @@ static bool compile_template(struct template_compiler *c)
     }
     if (c->depth > 0) {
         const struct duda_template_node *section = &c->t->nodes[c->sections[c->depth - 1]];
-        return report_error(c, section->at, "the section `%.*s` is not closed", MK_STR_ARG(section->text));
+        return report_error(c, section->at, "the %s `%.*s` is not closed", kind_name(section),
+                            MK_STR_ARG(section->text));
     }
     return add_text(c, c->t->source.len);
 }
@@ -270,6 +386,7 @@ void duda_template_free(struct duda_template *t)
     if (!t)
         return;
     mk_mem_free(t->nodes);
+    mk_mem_free(t->calls);
     mk_mem_free(t->name);
     mk_mem_free(t);
 }

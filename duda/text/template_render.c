@@ -5,11 +5,20 @@
 #include <monkey/text.h>
 
 #include "text/template.h"
+#include "text/template_filter.h"
 
 /* Values in which names are looked up, from the innermost outwards. */
 struct frame {
     const struct frame *up;
     struct duda_value value;
+    size_t index, n; /* position in the list, and its length; n is 0 outside of lists */
+};
+
+/* The blocks with which a template replaces those of its parent: nodes [from, to) of `t`. */
+struct overrides {
+    const struct overrides *up; /* those of the template that extends `t`; they take precedence */
+    const struct duda_template *t;
+    size_t from, to;
 };
 
 /* Indentation of each line of a partial. */
@@ -22,7 +31,9 @@ struct rendering {
     const struct duda_template *t;
     const struct duda_render_options *options;
     const struct indent *indent;
+    const struct overrides *overrides;
     struct mk_buf *out, *error_text;
+    struct mk_buf *scratch; /* two buffers for the results of filters */
     size_t depth;
     bool at_line; /* the next text starts a line */
 };
@@ -39,51 +50,79 @@ static int report_error(const struct rendering *r, const struct duda_template_no
 
 /* ---- Names ---- */
 
-/* A missing name is an error or, without `strict`, renders as empty text and is passed to on_missing(). */
+/* A missing name is an error or, without `strict`, renders as empty text. */
 static int report_missing_name(const struct rendering *r, const struct duda_template_node *node,
                                const char *problem)
 {
-    char buf[512];
-    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    struct rendering telling = *r;
-    if (r->options->strict)
-        return report_error(r, node, -ENOENT, problem);
-    if (!r->options->on_missing)
-        return 0;
-    telling.error_text = &text;
-    (void)report_error(&telling, node, 0, problem);
-    r->options->on_missing(r->options->ctx, mk_buf_str(&text));
-    return 0;
+    return r->options->strict ? report_error(r, node, -ENOENT, problem) : 0;
 }
 
-static bool look_up_name(const struct frame *frame, mk_str name, struct duda_value *out)
+/* `@index` counts from 0, `@number` from 1. */
+static bool look_up_loop_variable(const struct frame *frame, mk_str name, struct duda_value *out)
 {
-    if (mk_str_eq(name, MK_STR("."))) {
-        *out = frame->value;
-        return true;
-    }
-    mk_str part = mk_str_cut(&name, '.');
-    while (frame && !duda_value_member(&frame->value, part, out))
+    while (frame && !frame->n)
         frame = frame->up;
     if (!frame)
         return false;
-    while (name.p) { /* that value must contain the rest of the name */
-        struct duda_value inside = *out;
-        if (!duda_value_member(&inside, mk_str_cut(&name, '.'), out))
-            return false;
-    }
+    if (mk_str_eq(name, MK_STR("@index")))
+        *out = duda_value_unsigned(frame->index);
+    else if (mk_str_eq(name, MK_STR("@number")))
+        *out = duda_value_unsigned(frame->index + 1);
+    else if (mk_str_eq(name, MK_STR("@first")))
+        *out = duda_value_bool(frame->index == 0);
+    else if (mk_str_eq(name, MK_STR("@last")))
+        *out = duda_value_bool(frame->index + 1 == frame->n);
+    else
+        return false;
     return true;
+}
+
+static bool look_up_member(const struct frame *frame, mk_str name, struct duda_value *out)
+{
+    while (frame && !duda_value_member(&frame->value, name, out))
+        frame = frame->up;
+    return frame;
+}
+
+/* The first value must contain the rest of the path. */
+static bool look_up_path(const struct frame *frame, mk_str path, struct duda_value *out)
+{
+    bool found = look_up_member(frame, mk_str_cut(&path, '.'), out);
+    while (found && path.p) {
+        struct duda_value inside = *out;
+        found = duda_value_member(&inside, mk_str_cut(&path, '.'), out);
+    }
+    return found;
+}
+
+static bool look_up_name(const struct frame *frame, const struct duda_template_node *node,
+                         struct duda_value *out)
+{
+    switch (node->lookup) {
+    case DUDA_LOOKUP_MEMBER:
+        break;
+    case DUDA_LOOKUP_PATH:
+        return look_up_path(frame, node->text, out);
+    case DUDA_LOOKUP_SELF:
+        *out = frame->value;
+        return true;
+    case DUDA_LOOKUP_LOOP:
+        return look_up_loop_variable(frame, node->text, out);
+    }
+    return look_up_member(frame, node->text, out);
 }
 
 static int find_value(struct rendering *r, const struct duda_template_node *node, const struct frame *frame,
                       struct duda_value *out)
 {
-    if (look_up_name(frame, node->text, out))
+    if (look_up_name(frame, node, out))
         return 0;
     *out = duda_value_null();
-    /* The name of a section may be unknown. */
+    /* The name of a section may be unknown, unless that is an error. */
     bool is_section = node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED;
-    return is_section && !r->options->strict ? 0 : report_missing_name(r, node, "does not name a value here");
+    if (is_section && (!r->options->strict || r->options->allows_unknown_sections))
+        return 0;
+    return report_missing_name(r, node, "does not name a value here");
 }
 
 /* ---- Text ---- */
@@ -103,12 +142,8 @@ static void begin_output_line(struct rendering *r)
     r->at_line = false;
 }
 
-static void write_text(struct rendering *r, mk_str text)
+static void write_indented_text(struct rendering *r, mk_str text)
 {
-    if (!r->indent) {
-        mk_buf_add(r->out, text);
-        return;
-    }
     while (text.len) {
         size_t end = mk_str_find(text, '\n');
         size_t len = end == MK_STR_NONE ? text.len : end + 1;
@@ -119,7 +154,15 @@ static void write_text(struct rendering *r, mk_str text)
     }
 }
 
-enum { SCALAR_MAX = 64 };
+static inline void write_text(struct rendering *r, mk_str text)
+{
+    if (r->indent)
+        write_indented_text(r, text);
+    else
+        mk_buf_add(r->out, text);
+}
+
+enum { SCALAR_MAX = 64, FILTERED_MAX = 16 << 20 };
 
 static void write_value(struct rendering *r, const struct duda_value *v, bool plain)
 {
@@ -136,13 +179,58 @@ static void write_value(struct rendering *r, const struct duda_value *v, bool pl
     }
 }
 
+/* ---- Filters ---- */
+
+static bool has_default(const struct rendering *r, const struct duda_template_node *node)
+{
+    for (size_t i = 0; i < node->calls.n; i++)
+        if (r->t->calls[node->calls.first + i].filter == DUDA_FILTER_DEFAULT)
+            return true;
+    return false;
+}
+
+static int render_filtered(struct rendering *r, const struct duda_template_node *node,
+                           const struct frame *frame)
+{
+    struct duda_value v = duda_value_text(node->text);
+    int e = 0;
+    if (!node->is_literal && !(has_default(r, node) && !look_up_name(frame, node, &v)))
+        e = find_value(r, node, frame, &v);
+    else if (!node->is_literal)
+        v = duda_value_null();
+    for (size_t i = 0; i < node->calls.n && !e; i++) {
+        const struct duda_template_call *call = &r->t->calls[node->calls.first + i];
+        struct mk_buf *room = &r->scratch[i % 2]; /* the value may be in the other one */
+        const char *problem = duda_template_filter_apply(call, &v, r->options, room);
+        if (problem)
+            e = report_error(r, node, -EINVAL, problem);
+        r->out->failed |= room->failed;
+    }
+    if (!e)
+        write_value(r, &v, node->kind == DUDA_NODE_FILTERED_UNESCAPED);
+    return e;
+}
+
 /* ---- Sections and partials ---- */
 
-static int render_with_value(struct rendering *r, const struct duda_template_node *node, size_t at,
-                             const struct frame *frame, struct duda_value value)
+static int render_with_value(struct rendering *r, size_t from, size_t to, const struct frame *frame,
+                             struct duda_value value)
 {
     const struct frame inner = {.up = frame, .value = value};
-    return render_nodes(r, at + 1, node->end, &inner);
+    return render_nodes(r, from, to, &inner);
+}
+
+static int render_list(struct rendering *r, size_t from, size_t to, const struct frame *frame,
+                       const struct duda_value *list)
+{
+    struct frame inner = {.up = frame, .n = list->n};
+    int e = 0;
+    for (size_t i = 0; i < list->n && !e && !r->out->failed; i++) {
+        inner.value = duda_value_item(list, i);
+        inner.index = i;
+        e = render_nodes(r, from, to, &inner);
+    }
+    return e;
 }
 
 static int render_section(struct rendering *r, const struct duda_template_node *node, size_t at,
@@ -152,23 +240,29 @@ static int render_section(struct rendering *r, const struct duda_template_node *
     int e = find_value(r, node, frame, &v);
     if (e)
         return e;
-    bool is_true = duda_value_is_true(&v);
-    if (node->kind == DUDA_NODE_INVERTED)
-        return is_true ? 0 : render_nodes(r, at + 1, node->end, frame);
-    if (!is_true)
+    bool is_true = duda_value_is_true(&v), is_first = is_true == (node->kind == DUDA_NODE_SECTION);
+    if (!is_first && !node->else_at)
         return 0;
-    if (!duda_value_is_list(&v))
-        return render_with_value(r, node, at, frame, v);
-    for (size_t i = 0; i < v.n && !e && !r->out->failed; i++)
-        e = render_with_value(r, node, at, frame, duda_value_item(&v, i));
-    return e;
+    size_t from = is_first ? at + 1 : node->else_at + 1,
+           to = is_first && node->else_at ? node->else_at : node->end;
+    if (!is_true)
+        return render_nodes(r, from, to, frame);
+    if (node->kind == DUDA_NODE_INVERTED)
+        return render_nodes(r, from, to, frame);
+    return duda_value_is_list(&v) ? render_list(r, from, to, frame, &v)
+                                  : render_with_value(r, from, to, frame, v);
 }
 
-static int render_partial(struct rendering *r, const struct duda_template_node *node,
-                          const struct frame *frame)
+static const struct duda_template *find_template(const struct rendering *r, mk_str name)
 {
-    const struct duda_template *t =
-        r->options->find_partial ? r->options->find_partial(r->options->ctx, node->text) : NULL;
+    return r->options->find_partial ? r->options->find_partial(r->options->ctx, name) : NULL;
+}
+
+/* `overrides`: the blocks that replace those of the template. */
+static int render_partial(struct rendering *r, const struct duda_template_node *node,
+                          const struct overrides *overrides, const struct frame *frame)
+{
+    const struct duda_template *t = find_template(r, node->text);
     if (!t)
         return report_missing_name(r, node, "does not name a template");
     if (r->depth == DUDA_TEMPLATE_DEPTH_MAX)
@@ -176,13 +270,96 @@ static int render_partial(struct rendering *r, const struct duda_template_node *
     const struct indent indent = {.up = r->indent, .text = node->indent};
     struct rendering inner = *r;
     inner.t = t;
+    inner.overrides = overrides;
     inner.depth++;
     inner.indent = node->alone && (node->indent.len || r->indent) ? &indent : NULL;
     inner.at_line = true;
-    if (!node->alone)
+    if (!node->alone) {
+        write_text(r, node->indent); /* before a parent whose closing tag does not end its line */
         begin_output_line(r);
+    }
     int e = render_nodes(&inner, 0, t->n, frame);
     r->at_line = node->alone;
+    return e;
+}
+
+/* ---- Parents and blocks ---- */
+
+/* Returns the index of the block with that name, at the top level of the nodes [from, to); `to`: none. */
+static size_t find_block(const struct duda_template *t, size_t from, size_t to, mk_str name)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct duda_template_node *node = &t->nodes[i];
+        if (node->kind == DUDA_NODE_BLOCK && mk_str_eq(node->text, name))
+            return i;
+        if (node->end)
+            i = node->end - 1;
+    }
+    return to;
+}
+
+/* Does the template have a block of that name, itself or in the templates that it includes? */
+static bool has_block(const struct rendering *r, const struct duda_template *t, mk_str name, size_t depth)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct duda_template_node *node = &t->nodes[i];
+        bool includes = node->kind == DUDA_NODE_PARTIAL || node->kind == DUDA_NODE_PARENT;
+        const struct duda_template *other = includes && depth ? find_template(r, node->text) : NULL;
+        if ((node->kind == DUDA_NODE_BLOCK && mk_str_eq(node->text, name)) ||
+            (other && has_block(r, other, name, depth - 1)))
+            return true;
+    }
+    return false;
+}
+
+enum { SEARCH_DEPTH = 4 };
+
+/* A block that its parent lacks would never be rendered: its name is misspelled. */
+static int check_blocks(const struct rendering *r, const struct overrides *o, mk_str parent)
+{
+    const struct duda_template *t = find_template(r, parent);
+    int e = 0;
+    for (size_t i = o->from; i < o->to && t && !e; i++) {
+        const struct duda_template_node *node = &o->t->nodes[i];
+        if (node->kind == DUDA_NODE_BLOCK && !has_block(r, t, node->text, SEARCH_DEPTH))
+            e = report_missing_name(r, node, "does not name a block of the parent");
+        if (node->end)
+            i = node->end - 1;
+    }
+    return e;
+}
+
+static int render_parent(struct rendering *r, const struct duda_template_node *node, size_t at,
+                         const struct frame *frame)
+{
+    const struct overrides blocks = {.up = r->overrides, .t = r->t, .from = at + 1, .to = node->end};
+    int e = r->options->strict ? check_blocks(r, &blocks, node->text) : 0;
+    return e ? e : render_partial(r, node, &blocks, frame);
+}
+
+/* The block of the most derived template applies. Blocks inside it can be replaced only by templates that
+ * extend that one, so blocks cannot contain themselves. */
+static int render_block(struct rendering *r, const struct duda_template_node *node, size_t at,
+                        const struct frame *frame)
+{
+    const struct overrides *from = NULL;
+    size_t found = 0;
+    for (const struct overrides *o = r->overrides; o; o = o->up) {
+        size_t i = find_block(o->t, o->from, o->to, node->text);
+        if (i < o->to) {
+            from = o;
+            found = i;
+        }
+    }
+    if (!from)
+        return render_nodes(r, at + 1, node->end, frame);
+    struct rendering inner = *r;
+    inner.t = from->t;
+    inner.overrides = from->up;
+    if (++inner.depth > DUDA_TEMPLATE_DEPTH_MAX)
+        return report_error(r, node, -ELOOP, "is nested in too many templates");
+    int e = render_nodes(&inner, found + 1, inner.t->nodes[found].end, frame);
+    r->at_line = inner.at_line;
     return e;
 }
 
@@ -208,7 +385,21 @@ static int render_nodes(struct rendering *r, size_t from, size_t to, const struc
             i = node->end - 1;
             break;
         case DUDA_NODE_PARTIAL:
-            e = render_partial(r, node, frame);
+            e = render_partial(r, node, r->overrides, frame);
+            break;
+        case DUDA_NODE_FILTERED:
+        case DUDA_NODE_FILTERED_UNESCAPED:
+            e = render_filtered(r, node, frame);
+            break;
+        case DUDA_NODE_PARENT:
+            e = render_parent(r, node, i, frame);
+            i = node->end - 1;
+            break;
+        case DUDA_NODE_BLOCK:
+            e = render_block(r, node, i, frame);
+            i = node->end - 1;
+            break;
+        case DUDA_NODE_ELSE:
             break;
         }
     }
@@ -223,8 +414,15 @@ int duda_template_render_sized(const struct duda_template *t, const struct duda_
     options = mk_sized_in(&full, sizeof full, options, options_size);
     static const struct duda_render_options lenient;
     const struct frame frame = {.up = NULL, .value = *value};
-    struct rendering r = {
-        .t = t, .options = options ? options : &lenient, .out = out, .error_text = message, .at_line = true};
+    struct mk_buf scratch[2] = {mk_buf_growing(FILTERED_MAX), mk_buf_growing(FILTERED_MAX)};
+    struct rendering r = {.t = t,
+                          .options = options ? options : &lenient,
+                          .out = out,
+                          .error_text = message,
+                          .scratch = scratch,
+                          .at_line = true};
     int e = render_nodes(&r, 0, t->n, &frame);
+    mk_buf_free(&scratch[0]);
+    mk_buf_free(&scratch[1]);
     return !e && out->failed ? -ENOMEM : e;
 }

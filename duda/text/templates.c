@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-#include "text/template.h"
+#include "text/template_type.h"
 
 struct duda_templates {
     struct duda_template **at;

@@ -39,8 +39,8 @@ def post(server, path, body, *fields):
 
 
 def test_cookbook_has_all_recipes():
-    assert PAGE.count("```c\n") == len(RECIPES) == 12
-    assert list(TEMPLATES) == ["guests.html"]
+    assert PAGE.count("```c\n") == len(RECIPES) == 13
+    assert list(TEMPLATES) == ["guests.html", "layout.html", "products.html"]
 
 
 def test_json_recipe_validates_input(server):
@@ -75,6 +75,15 @@ def test_upload_recipe_limits_the_body(server):
     assert post(server, "/photos", large, kind).text == f"a_b.png: {3 << 20} bytes for summer\n", "a photo of 3 MB is accepted"
     assert post(server, "/photos", body.replace("12345", "x" * ((5 << 20) + 1)), kind).status == 413
     assert post(server, "/photos", body.replace("12345", "x" * (7 << 20)), kind).status == 413
+
+
+def test_products_recipe_extends_the_layout(server):
+    page = server.get("/products?all").text
+    assert page == (
+        '<!doctype html>\n<title>Products</title>\n<p>1. <a href="/search?q=Tea%20%26%20biscuits%20for%20two">Tea &amp; biscu…</a> 1,234.50;\n'
+        '<p>2. <a href="/search?q=Cup">Cup</a> 3.00\n<script>const names = [{"name":"Tea \\u0026 biscuits for two","price":1234.5},{"name":"Cup","price":3}]</script>\n\n'
+        "<p>Last change: 21 September 2026\n")
+    assert "<p>Sold out.\n" in server.get("/products").text
 
 
 def test_downloads_recipe_serves_ranges_and_etags(server):

@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 
 import services
 from monkey import PROGRAM, ROOT, SECONDS
+from proc import wait_until
 from running import BROWSER, COMPILER, cache, compilers, runtime, src, start  # pylint: disable=unused-import
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
@@ -572,32 +573,26 @@ def test_path_without_route_lists_the_routes_of_a_folder(start, src, tried):
     assert "GET /tried/say\n" in server.get("/").text
 
 
-def test_unknown_names_in_templates_are_reported(start, src):
-    """The page itself stays unchanged. The terminal names the template line of each unknown name, except for sections,
-    which may be undefined."""
+@pytest.mark.parametrize("text,problem", [
+    ("{{nosuch}}", "`nosuch` does not name a value here"), ("{{nosuch | upper}}", "`nosuch` does not name a value here"),
+    ("{{>missing.html}}", "`missing.html` does not name a template"), ("{{<missing.html}}{{/missing.html}}", "`missing.html` does not name a template"),
+    ("{{<layout.html}}{{$boddy}}x{{/boddy}}{{/layout.html}}", "`boddy` does not name a block of the parent"),
+    ("{{name | number}}", "`name` is not a number")])
+def test_mistake_in_a_template_is_shown_on_the_page(start, src, text, problem):
+    """The page and the terminal name the line. Unknown sections are allowed."""
     (src / "templates").mkdir()
-    (src / "templates/page.html").write_text("<p>{{name}}</p>{{#more}}x{{/more}}\n{{nosuch}}\n{{>missing.html}}\n")
+    (src / "templates/layout.html").write_text("{{$body}}{{/body}}")
+    (src / "templates/page.html").write_text(f"<p>{{{{name}}}}</p>{{{{#more}}}}x{{{{/more}}}}\n {text}\n")
     (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda_ctx *d)\n{\n    const struct duda_entry page[] = {{"name", duda_value_cstr("Ana")}};\n'
                                 '    return duda_render(d, "page.html", duda_value_map(page, 1));\n}\n'
                                 'DUDA_SERVICE(page, DUDA_GET("/", show, "Shows."));\n')
     server = start(src / "page.c")
-    assert server.get("/").text.startswith("<p>Ana</p>\n")
-    server.err.wait_for(r"page.html.* line 2.*`nosuch` does not name a value here")
-    server.err.wait_for(r"page.html.* line 3.*`missing.html` does not name a template")
+    answer, where = server.get("/"), f"page.html, line 2, column {max(text.find('{{$'), 0) + 2}: {problem}"
+    assert answer.status == 500 and where in answer.text, answer.text
+    server.err.wait_for(re.escape(where))
     assert "`more`" not in server.err.text
-
-
-def test_template_with_many_wrong_names_logs_five(start, src):
-    (src / "templates").mkdir()
-    (src / "templates/page.html").write_text("".join(f"{{{{nosuch{i}}}}}\n" for i in range(9)))
-    (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda_ctx *d)\n{\n'
-                                '    return duda_render(d, "page.html", duda_value_map(NULL, 0));\n}\n'
-                                'DUDA_SERVICE(page, DUDA_GET("/", show, "Shows."));\n')
-    server = start(src / "page.c")
-    for times in (1, 2):
-        assert server.get("/").status == 200
-        server.err.wait_for(r"`nosuch4` does not name a value here", count=times)
-    assert server.err.text.count("does not name a value here") == 10 and "`nosuch5`" not in server.err.text
+    (src / "templates/page.html").write_text("<p>{{name}}</p>{{#more}}x{{/more}}\n{{nosuch | default 'none'}}\n")
+    wait_until(lambda: server.get("/").text == "<p>Ana</p>\nnone\n")
 
 
 def test_next_start_removes_the_leftovers_of_a_killed_instance(start, src, tmp_path, runtime):

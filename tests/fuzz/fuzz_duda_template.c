@@ -19,14 +19,22 @@ static const struct duda_template *find(void *ctx, mk_str name)
     return left && mk_str_eq(name, MK_STR("p")) ? (left--, ctx) : NULL;
 }
 
+static int asset_url(void *ctx, mk_str name, struct mk_buf *url)
+{
+    (void)ctx;
+    mk_buf_add(url, name);
+    return name.len > 1 ? 0 : -ENOENT;
+}
+
 static void render(struct duda_template *t, const struct duda_value *value, bool strict)
 {
     static char buffer[OUT_MAX], reason[512];
     struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer), why = mk_buf_fixed(reason, sizeof reason);
-    const struct duda_render_options how = {.find_partial = find, .ctx = t, .strict = strict};
+    const struct duda_render_options how = {
+        .find_partial = find, .ctx = t, .strict = strict, .asset_url = asset_url};
     left = PARTIALS_MAX;
     int e = duda_template_render(t, value, &how, &out, &why);
-    MK_ASSERT(e == 0 || e == -ENOENT || e == -ELOOP || e == -ENOMEM);
+    MK_ASSERT(e == 0 || e == -ENOENT || e == -ELOOP || e == -EINVAL || e == -ENOMEM);
     MK_ASSERT(e == 0 || e == -ENOMEM || why.len);
 }
 

@@ -10,8 +10,17 @@
 
 struct example {
     const char *values, *text, *result;
-    const char *partial; /* text of the partial template `p` */
+    const char *partial; /* text of the template `p`; after a form feed, that of `q` */
 };
+
+static int asset_url(void *ctx, mk_str name, struct mk_buf *url)
+{
+    (void)ctx;
+    if (!mk_str_eq(name, MK_STR("app.css")))
+        return -ENOENT;
+    mk_buf_add(url, MK_STR("/static/app.1.css?a&b"));
+    return 0;
+}
 
 static char buffer[8192], reasons[1024];
 static struct mk_buf why;
@@ -30,9 +39,13 @@ static int render(const struct example *c, bool strict, struct mk_buf *out)
     assert_int_equal(duda_json_read_value(mk_str_from_c(c->values), &pool, NULL, &value, &errors), 0);
     struct duda_templates *set = duda_templates_new();
     int e = duda_templates_add(set, "page", mk_str_from_c(c->text), &why);
+    mk_str second = mk_str_from_c(c->partial), first = mk_str_cut(&second, '\f');
     if (!e && c->partial)
-        e = duda_templates_add(set, "p", mk_str_from_c(c->partial), &why);
-    const struct duda_render_options how = {.find_partial = find, .ctx = set, .strict = strict};
+        e = duda_templates_add(set, "p", first, &why);
+    if (!e && second.p)
+        e = duda_templates_add(set, "q", second, &why);
+    const struct duda_render_options how = {
+        .find_partial = find, .ctx = set, .strict = strict, .asset_url = asset_url};
     if (!e)
         e = duda_template_render(duda_templates_find(set, MK_STR("page")), &value, &how, out, &why);
     duda_templates_free(set);
@@ -140,6 +153,109 @@ static void template_partials_are_included(void **state)
     run(cases, MK_LEN(cases));
 }
 
+/* The cases of the module ~inheritance of the Mustache specification, without indentation. */
+static void template_blocks_of_parents_are_replaced(void **state)
+{
+    (void)state;
+    static const struct example cases[] = {
+        {"{}", "a{{$b}}x{{/b}}c", "axc", NULL},
+        {"{\"v\":1}", "{{$b}}{{v}}{{#v}}y{{/v}}{{>p}}{{/b}}", "1yz", "z"},
+        {"{}", "({{<p}}{{/p}})", "(a default c)", "a {{$b}}default{{/b}} c"},
+        {"{}", "{{<p}}ignored {{$b}}mine{{/b}} too{{/p}}", "a mine c", "a {{$b}}default{{/b}} c"},
+        {"{\"v\":\"<\"}", "{{<p}}{{$b}}{{v}}{{/b}}{{/p}}", "&lt;", "{{$b}}{{/b}}"},
+        {"{}", "{{<p}}{{$x}}unused{{/x}}{{/p}}", "d", "{{$b}}d{{/b}}"},
+        {"{}", "{{<p}}{{$b}}1{{/b}}{{$c}}2{{/c}}{{/p}}", "2, 1", "{{$c}}{{/c}}, {{$b}}{{/b}}"},
+        {"{}", "{{<p}}{{$b}}1{{/b}}{{/p}} {{<p}}{{$b}}2{{/b}}{{/p}}", "[1] [2]", "[{{$b}}{{/b}}]"},
+        /* several levels: the most derived block applies */
+        {"{}", "{{<p}}{{$b}}page{{/b}}{{/p}}", "page",
+         "{{<q}}{{$b}}middle{{/b}}{{/q}}\f"
+         "{{$b}}top{{/b}}"},
+        {"{}", "{{<p}}{{/p}}", "middle",
+         "{{<q}}{{$b}}middle{{/b}}{{/q}}\f"
+         "{{$b}}top{{/b}}"},
+        {"{}", "{{<p}}{{$c}}page{{/c}}{{/p}}", "(page)",
+         "{{<q}}{{$b}}({{$c}}middle{{/c}}){{/b}}{{/q}}\f"
+         "{{$b}}top{{/b}}"},
+        {"{}", "{{<p}}{{$b}}x{{$b}}y{{/b}}{{/b}}{{/p}}", "xy", "{{$b}}d{{/b}}"},
+        {"{}", "{{<p}}{{$foo}}override{{/foo}}{{/p}}", "override override override don't recurse",
+         "{{$foo}}default{{/foo}} {{$bar}}{{<q}}{{/q}}{{/bar}}\f"
+         "{{$foo}}q{{/foo}} {{<p}}{{$bar}}don't recurse{{/bar}}{{/p}}"},
+        /* a block in a list, and blocks of a partial */
+        {"{\"l\":[1,2]}", "{{<p}}{{$b}}<{{.}}>{{/b}}{{/p}}", "<1><2>", "{{#l}}{{$b}}{{/b}}{{/l}}"},
+        {"{}", "{{<p}}{{$b}}page{{/b}}{{/p}}", "page",
+         "{{>q}}\f"
+         "{{$b}}top{{/b}}"},
+        /* lines */
+        {"{}", "{{<p}}\n{{$b}}\none\n{{/b}}\n{{/p}}\n", "<b>\none\n</b>\n", "<b>\n{{$b}}\nd\n{{/b}}\n</b>\n"},
+        {"{}", "  {{<p}}{{/p}}\nx", "  a\n  b\nx", "a\nb\n"},
+        {"{}", "  {{<p}}{{/p}} x\n", "  a\nb\n x\n", "a\nb\n"},
+        {"{}", "y {{<p}}{{/p}}\nx", "y a\nx", "a"},
+        {"{\"$b\":1}", "{{=<% %>=}}<%<p%><%$b%>x<%/b%><%/p%>", "x", "{{$b}}{{/b}}"},
+    };
+    run(cases, MK_LEN(cases));
+}
+
+static void template_loops_have_positions_and_else(void **state)
+{
+    (void)state;
+    static const struct example cases[] = {
+        {"{\"l\":[\"a\",\"b\",\"c\"]}", "{{#l}}{{@index}}{{@number}}{{.}}{{^@last}}, {{/@last}}{{/l}}",
+         "01a, 12b, 23c", NULL},
+        {"{\"l\":[{\"v\":{\"w\":1}}]}", "{{#l}}{{#v}}{{#@first}}{{w}}{{@last}}{{/@first}}{{/v}}{{/l}}",
+         "1true", NULL},
+        {"{\"l\":[[1,2],[3]]}", "{{#l}}{{@index}}:{{#.}}{{@index}}{{/.}} {{/l}}", "0:01 1:0 ", NULL},
+        {"{}", "{{@index}}{{@first}}|", "|", NULL},
+        {"{\"a\":1,\"l\":[]}",
+         "{{#a}}yes{{else}}no{{/a}} {{#l}}x{{else}}none{{/l}} {{^a}}no{{else}}yes{{/a}}", "yes none yes",
+         NULL},
+        {"{\"a\":1}", "{{#a}}\n1\n  {{else}}\n2\n{{/a}}\n{{#b}}\n1\n{{ else }}\n2\n{{/b}}", "1\n2\n", NULL},
+        {"{\"a\":1}", "{{#a}}{{#b}}1{{else}}2{{/b}}{{else}}3{{/a}}", "2", NULL},
+        {"{\"l\":[1,2]}", "{{#l}}{{>p}}{{/l}}", "0;1;", "{{@index}};"},
+    };
+    run(cases, MK_LEN(cases));
+}
+
+static void template_filters_change_values(void **state)
+{
+    (void)state;
+    static const struct example cases[] = {
+        {"{\"a\":\"x y/&\xc3\xa4\"}", "{{a | url}} {{a|url}}", "x%20y%2F%26%C3%A4 x%20y%2F%26%C3%A4", NULL},
+        {"{\"a\":\"\xc3\xa4<\xd0\xb6\xce\xb1\xc4\xbe\xe1\xba\xbf\"}", "{{a | upper}} {{{a|upper|lower}}}",
+         "\xc3\x84&lt;\xd0\x96\xce\x91\xc4\xbd\xe1\xba\xbe \xc3\xa4<\xd0\xb6\xce\xb1\xc4\xbe\xe1\xba\xbf",
+         NULL},
+        {"{\"a\":\"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\"}",
+         "{{a | truncate 4}} {{a | truncate 3}} {{a | truncate 3 \"..\"}} {{a | truncate 1 \"..\"}}|{{a | "
+         "truncate 0}}",
+         "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f \xc3\xa4\xc3\xb6\xe2\x80\xa6 \xc3\xa4.. |", NULL},
+        {"{\"a\":1234567,\"b\":-1234.5,\"c\":\"999999.999\",\"d\":12,\"e\":0.1}",
+         "{{a | number}} {{b|number}} {{c | number 2}} {{d | number 2}} {{a | number 2 \".,\"}} {{e | "
+         "number}} {{b | number 0}}",
+         "1,234,567 -1,234.5 1,000,000.00 12.00 1.234.567,00 0.1 -1,234", NULL},
+        {"{\"a\":9007199254740993,\"b\":1e300}", "{{a | number}} {{b | number 0 | truncate 6}}",
+         "9,007,199,254,740,993 1,000\xe2\x80\xa6", NULL},
+        {"{\"t\":0,\"u\":1709210096,\"v\":-1}",
+         "{{t | date}} {{u | date \"%A %a %B %b %d %e %H %I %j %M %m %p %S %Y %y %%\"}} {{v | date '%Y-%m-%d "
+         "%H:%M:%S'}}",
+         "1970-01-01 Thursday Thu February Feb 29 29 12 12 060 34 02 PM 56 2024 24 % 1969-12-31 23:59:59",
+         NULL},
+        {"{\"a\":\"</script>&\",\"m\":{\"k\":[1,null,\"\\u2028\"]}}",
+         "{{{a | json}}} {{a | json}} {{{m | json}}} {{{n | json}}}",
+         "\"\\u003c/script\\u003e\\u0026\" &quot;\\u003c/script\\u003e\\u0026&quot; "
+         "{\"k\":[1,null,\"\xe2\x80\xa8\"]} null",
+         NULL},
+        {"{\"a\":\"\",\"l\":[],\"n\":null,\"z\":0,\"f\":false}",
+         "{{a | default \"x\"}}{{l | default 'y'}}{{n | default z}}{{m | default \"<\" | upper}}{{z | "
+         "default \"x\"}}{{f | default \"x\"}}",
+         "xyz&lt;0false", NULL},
+        {"{}", "{{m | upper}}{{m | number 2}}{{m | date}}|", "|", NULL},
+        {"{\"f\":\"app.css\"}", "{{asset \"app.css\"}} {{{asset 'app.css' | upper}}} {{f | asset}}",
+         "/static/app.1.css?a&amp;b /STATIC/APP.1.CSS?A&B /static/app.1.css?a&amp;b", NULL},
+        {"{\"a\":\"|\"}", "{{a | default \"|\" | truncate 5 \"}\"}}", "|", NULL},
+        {"{\"l\":[{\"n\":\"a\"}]}", "  {{>p}}\n", "  A\n", "{{#l}}{{n | upper}}\n{{/l}}"},
+    };
+    run(cases, MK_LEN(cases));
+}
+
 static void expect_wrong(const char *text, const char *partial, bool strict, int error, const char *reason)
 {
     struct mk_buf out;
@@ -175,6 +291,63 @@ static void template_errors_have_positions(void **state)
     expect_wrong(" {{>q}}", NULL, true, -ENOENT, "page, line 1, column 2: `q` does not name a template");
     expect_wrong("{{>p}}", "{{>p}}", false, -ELOOP,
                  "p, line 1, column 1: `p` is nested in too many templates");
+    expect_wrong(
+        "{{a | nosuch}}", NULL, false, -EINVAL,
+        "page, line 1, column 1: there is no such filter; the filters are asset, date, default, json, "
+        "lower, number, truncate, upper and url");
+    expect_wrong(
+        "{{a |}}", NULL, false, -EINVAL,
+        "page, line 1, column 1: there is no such filter; the filters are asset, date, default, json, "
+        "lower, number, truncate, upper and url");
+    expect_wrong("{{a | truncate}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the filter lacks an argument");
+    expect_wrong("{{a | upper 1}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the filter has too many arguments");
+    expect_wrong("{{a | truncate x}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the first argument of the filter must be a number");
+    expect_wrong("{{a | number 16}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the filter `number` writes at most 15 decimals");
+    expect_wrong("{{a | number 2 \".\"}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the second argument of `number` consists of the thousands and the "
+                 "decimal separator: \",.\"");
+    expect_wrong(
+        "{{a | date \"%Q\"}}", NULL, false, -EINVAL,
+        "page, line 1, column 1: the format of `date` may contain %A %a %B %b %d %e %H %I %j %M %m %p "
+        "%S %Y %y and %%");
+    expect_wrong("{{a | default \"x}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the quote is not closed");
+    expect_wrong("{{asset \"app.css\" b}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: expected `|` and a filter");
+    expect_wrong("{{a|upper|upper|upper|upper|upper|upper|upper|upper|upper}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the tag has too many filters");
+    expect_wrong("{{| upper}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: expected a name in the tag, not ``");
+    expect_wrong(
+        "{{#l}}{{. | date \"%Y\" | date}}{{/l}}", NULL, false, -EINVAL,
+        "page, line 1, column 7: `.` is not a time: `date` takes timestamps, and seconds since 1970");
+    expect_wrong("{{a | json | number}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: `a` is not a number");
+    expect_wrong("{{asset \"none\"}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: `none` names an asset that does not exist");
+    expect_wrong("{{a.y | upper}}", NULL, true, -ENOENT,
+                 "page, line 1, column 1: `a.y` does not name a value here");
+    expect_wrong("{{else}}", NULL, false, -EINVAL, "page, line 1, column 1: `else` is not in a section");
+    expect_wrong("{{$b}}{{else}}{{/b}}", NULL, false, -EINVAL,
+                 "page, line 1, column 7: `else` is not in a section");
+    expect_wrong("{{#a}}{{else}}{{else}}{{/a}}", NULL, false, -EINVAL,
+                 "page, line 1, column 15: the section `a` has a second `else`");
+    expect_wrong("{{<p}}{{$b}}{{/p}}", "", false, -EINVAL,
+                 "page, line 1, column 13: the block `b` must be closed before `p`");
+    expect_wrong("{{<p}}", "", false, -EINVAL, "page, line 1, column 1: the parent `p` is not closed");
+    expect_wrong("{{<q}}{{/q}}", NULL, true, -ENOENT, "page, line 1, column 1: `q` does not name a template");
+    expect_wrong("{{<p}}{{$c}}{{/c}}{{/p}}", "{{$b}}{{/b}}", true, -ENOENT,
+                 "page, line 1, column 7: `c` does not name a block of the parent");
+    expect_wrong("{{<p}}{{/p}}", "{{<p}}{{/p}}", false, -ELOOP,
+                 "p, line 1, column 1: `p` is nested in too many templates");
+    expect_wrong("{{@index}}", NULL, true, -ENOENT,
+                 "page, line 1, column 1: `@index` does not name a value here");
+    expect_wrong("{{#l}}{{@none}}{{/l}}", NULL, true, -ENOENT,
+                 "page, line 1, column 7: `@none` does not name a value here");
     char deep[DUDA_TEMPLATE_DEPTH_MAX * 6 + 7] = "";
     for (size_t i = 0; i <= DUDA_TEMPLATE_DEPTH_MAX; i++)
         memcpy(deep + i * 6, "{{#a}}", 7);
@@ -207,6 +380,9 @@ int main(void)
         fixture_test(template_standalone_lines_are_removed, NULL, pool_free),
         fixture_test(template_delimiters_can_change, NULL, pool_free),
         fixture_test(template_partials_are_included, NULL, pool_free),
+        fixture_test(template_blocks_of_parents_are_replaced, NULL, pool_free),
+        fixture_test(template_loops_have_positions_and_else, NULL, pool_free),
+        fixture_test(template_filters_change_values, NULL, pool_free),
         fixture_test(template_errors_have_positions, NULL, pool_free),
         cmocka_unit_test(template_renders_structs),
     };
