@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command_test.h"
 
+#include "junit.h"
 #include "options.h"
+#include "private_dir.h"
 #include "process.h"
 #include "sanitizer.h"
 #include "server_config.h"
@@ -11,6 +13,7 @@
 #include "tester/progress.h"
 
 #include <errno.h>
+#include <monkey/clock.h>
 #include <monkey/mem.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,40 +24,76 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 256 * 1024, PATIENCE_S = 60, NAME_MAX_SHOWN = 128 };
+enum { TEXT_MAX = 256 * 1024, PATIENCE_S = 60, NAME_MAX_SHOWN = 128, BROKEN = 2 };
 
-static const char usage[] = "usage: monkey test [-i FILE] [FOLDER|NAME_test.c]...\n";
-static const char help[] = "Runs the tests of services. NAME_test.c holds those of NAME.c: see duda/test.h. "
-                           "Without an argument: all\n"
-                           "of this folder.\n"
-                           "\n"
-                           "  -i, --include FILE  more of the configuration of the service\n"
-                           "  -h, --help          this text\n"
-                           "\n"
-                           "Service and tests run in one process, with a server and a client in memory: no "
-                           "port is opened. The exit\n"
-                           "code is 1 if a test failed.\n";
+static const char usage[] =
+    "usage: monkey test [-i FILE] [-k PATTERN] [--junit FILE] [FOLDER|NAME_test.c]...\n";
+static const char help[] =
+    "Runs the tests of services: see duda/test.h. Without an argument: all tests of this folder.\n"
+    "\n"
+    "  -i, --include FILE  include a file with configuration sections of the service or of plugins\n"
+    "  -k, --keyword PATTERN\n"
+    "                      run only tests whose name (FILE.TEST) contains PATTERN, or matches it if it has "
+    "`*`\n"
+    "  -j, --junit FILE    write the results as JUnit XML\n"
+    "  -h, --help          print this help\n"
+    "\n"
+    "NAME_test.c contains the tests of NAME.c, or of the service to whose folder it belongs. Each test runs "
+    "in a\n"
+    "process of its own, with a new instance of the service, a client in memory and empty databases; no port "
+    "is\n"
+    "opened. The exit code is 1 if a test failed.\n";
 
 struct tally {
     size_t ok, failed;
 };
 
+/* What the command line asks for. */
+struct test_options {
+    const struct dev_paths *paths;
+    const char *extra;      /* a configuration file; or "" */
+    const char *pattern;    /* of the names of tests; or "" */
+    struct dev_junit junit; /* the results */
+    struct tally tally;
+};
+
 /* State of one test file. */
 struct test_job {
-    const struct dev_paths *paths;
-    const char *extra; /* a configuration file; or "" */
+    struct test_options *options;
     struct dev_source_set source_set;
     struct dev_compile_result tests;
     const char *service_path; /* points to `service` */
     struct dev_service_words words;
     char service[PATH_MAX], program[PATH_MAX], name[DEV_NAME_MAX];
     struct dev_stderr_reader stderr_reader;
-    struct tally tally;
+    struct dev_process process;
+    size_t n_run;                  /* number of tests that have begun */
+    char folder[PATH_MAX];         /* private folder, with a folder for each test */
+    uint64_t began_us;             /* when the running test began */
+    struct mk_buf output;          /* what the running test has printed */
     size_t at;                     /* index of the running test */
     char test[NAME_MAX_SHOWN + 1]; /* name of the running test; empty: none */
 };
 
 /* ---- Output of the test process ---- */
+
+static void end_test(struct test_job *test_job, bool ok)
+{
+    struct test_options *o = test_job->options;
+    *(ok ? &o->tally.ok : &o->tally.failed) += 1;
+    dev_junit_add(&o->junit, test_job->name, test_job->test, ok, mk_clock_us() - test_job->began_us,
+                  mk_buf_str(&test_job->output));
+    test_job->test[0] = '\0';
+}
+
+static void on_tester_output(void *ctx, mk_str line)
+{
+    struct test_job *test_job = ctx;
+    dev_print_text(stdout, line);
+    dev_print_text(stdout, MK_STR("\n"));
+    if (test_job->output.len + line.len < TEXT_MAX)
+        mk_buf_addf(&test_job->output, "%.*s\n", MK_STR_ARG(line));
+}
 
 static void on_tester_line(void *ctx, mk_str line)
 {
@@ -68,10 +107,14 @@ static void on_tester_line(void *ctx, mk_str line)
         test_job->at = (size_t)number;
         snprintf(test_job->test, sizeof test_job->test, "%.*s",
                  MK_STR_ARG(mk_str_first(mk_str_trim(name), NAME_MAX_SHOWN)));
+        test_job->n_run++;
+        test_job->began_us = mk_clock_us();
+        mk_buf_clear(&test_job->output);
     } else if (mk_str_starts(line, ends)) {
-        bool ok = mk_str_eq(mk_str_skip(line, ends.len), MK_STR("ok"));
-        *(ok ? &test_job->tally.ok : &test_job->tally.failed) += 1;
-        test_job->test[0] = '\0';
+        /* the test has printed everything before this line */
+        dev_stderr_reader_read_lines(&test_job->process.out, &test_job->process.rest[0], on_tester_output,
+                                     test_job);
+        end_test(test_job, mk_str_eq(mk_str_skip(line, ends.len), MK_STR("ok")));
     } else {
         dev_print_text(stderr, line);
         fputc('\n', stderr);
@@ -84,30 +127,31 @@ static void ignore_crash(void *ctx)
 }
 
 /* Reports how the test process ended during a test. */
-static void print_test_crash(const struct test_job *test_job, int status, bool was_slow)
+static void print_test_crash(struct test_job *test_job, int status, bool was_slow)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     const char *test = test_job->test[0] ? test_job->test : "the service, outside of the tests";
-    printf("not ok %s.%s: ", test_job->name, test);
+    mk_buf_addf(&text, "not ok %s.%s: ", test_job->name, test);
     if (was_slow)
-        printf("killed after %d s without progress\n", PATIENCE_S);
+        mk_buf_addf(&text, "killed after %d s without progress\n", PATIENCE_S);
     else if (WIFSIGNALED(status) ||
              (test_job->stderr_reader.has_crashed &&
               !dev_symbolize_is_exit_report(mk_buf_str(&test_job->stderr_reader.crash))))
-        printf("it crashed\n");
+        mk_buf_add(&text, MK_STR("it crashed\n"));
     else
-        printf("the process exited with code %d\n", WEXITSTATUS(status));
+        mk_buf_addf(&text, "the process exited with code %d\n", WEXITSTATUS(status));
     if (test_job->stderr_reader.has_crashed)
         dev_stderr_reader_format_crash(&test_job->stderr_reader, &text);
     else if (WIFSIGNALED(status))
         mk_buf_addf(&text, "%s\n", strsignal(WTERMSIG(status)));
     dev_print_text(stdout, mk_buf_str(&text));
+    mk_buf_add(&test_job->output, mk_buf_str(&text));
     mk_buf_free(&text);
 }
 
 /* ---- The test process ---- */
 
-static bool start_tester(struct test_job *test_job, struct dev_process *c)
+static bool start_tester(struct test_job *test_job)
 {
     char path[3 * PATH_MAX], root[3 * PATH_MAX] = "";
     struct mk_buf load = mk_buf_fixed(path, sizeof path - 1), html = mk_buf_fixed(root, sizeof root - 1);
@@ -119,30 +163,34 @@ static bool start_tester(struct test_job *test_job, struct dev_process *c)
     root[html.len] = '\0';
     dev_argv_init(&args);
     dev_sanitizer_add_preload(&args, dev_source_set_sanitizer(&test_job->source_set));
-    const char *const list[] = {test_job->program,      path,          root, test_job->extra,
+    const char *const list[] = {test_job->program,      path,          root, test_job->options->extra,
                                 test_job->tests.object, test_job->name};
     for (size_t i = 0; i < MK_LEN(list); i++)
         dev_argv_add(&args, mk_str_from_c(list[i]));
     dev_argv_addf(&args, "%zu", test_job->at);
-    bool ok = !load.failed && !html.failed && dev_process_start_piped_stderr(c, &args);
+    dev_argv_add(&args, mk_str_from_c(test_job->folder));
+    dev_argv_add(&args, mk_str_from_c(test_job->options->pattern));
+    bool ok = !load.failed && !html.failed && dev_process_start(&test_job->process, &args);
     dev_argv_free(&args);
     return ok;
 }
 
 /* Reads the output until the process exits. Kills the process if it prints nothing for PATIENCE_S, because it
  * announces each test that begins. Returns true if it was killed. */
-static bool read_tester_until_exit(struct test_job *test_job, struct dev_process *c)
+static bool read_tester_until_exit(struct test_job *test_job)
 {
+    struct dev_process *c = &test_job->process;
     bool was_slow = false;
     dev_stderr_reader_reset(&test_job->stderr_reader);
-    while (c->err >= 0) {
-        struct pollfd ready = {.fd = c->err, .events = POLLIN};
-        int n = poll(&ready, 1, PATIENCE_S * 1000);
+    while (c->err >= 0 || c->out >= 0) {
+        struct pollfd ready[] = {{.fd = c->err, .events = POLLIN}, {.fd = c->out, .events = POLLIN}};
+        int n = poll(ready, 2, PATIENCE_S * 1000);
         if (n == 0) {
             (void)kill(c->pid, was_slow ? SIGKILL : SIGABRT); /* SIGABRT prints a stack */
             was_slow = true;
         }
         dev_stderr_reader_read(&test_job->stderr_reader, &c->err);
+        dev_stderr_reader_read_lines(&c->out, &c->rest[0], on_tester_output, test_job);
     }
     return was_slow;
 }
@@ -150,23 +198,24 @@ static bool read_tester_until_exit(struct test_job *test_job, struct dev_process
 /* Returns DEV_EXIT_OK if all tests have run. A crash ends one test; a new process runs the remaining ones. */
 static int run_tests(struct test_job *test_job)
 {
-    struct dev_process c;
     int status = 0;
     test_job->at = 0;
     for (;;) {
-        if (!start_tester(test_job, &c))
+        if (!start_tester(test_job))
             return DEV_EXIT_FAILED;
-        bool was_slow = read_tester_until_exit(test_job, &c);
-        while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR)
+        bool was_slow = read_tester_until_exit(test_job);
+        while (waitpid(test_job->process.pid, &status, 0) < 0 && errno == EINTR)
             ;
+        dev_process_close_pipes(&test_job->process);
         bool ended = WIFEXITED(status) && WEXITSTATUS(status) <= DEV_EXIT_FAILED;
         if (test_job->test[0] == '\0' && (ended || WIFEXITED(status)))
-            return ended && test_job->tally.ok + test_job->tally.failed ? DEV_EXIT_OK : DEV_EXIT_FAILED;
+            return ended ? DEV_EXIT_OK : DEV_EXIT_FAILED;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == BROKEN && !test_job->stderr_reader.has_crashed)
+            return DEV_EXIT_FAILED; /* the service does not start; the reason has been printed */
         print_test_crash(test_job, status, was_slow);
         if (test_job->test[0] == '\0')
             return DEV_EXIT_FAILED;
-        test_job->tally.failed++;
-        test_job->test[0] = '\0';
+        end_test(test_job, false);
         test_job->at++;
     }
 }
@@ -178,7 +227,7 @@ static bool compile_tests(struct test_job *test_job, const char *path)
     struct dev_source source;
     if (!dev_source_load(&source, path))
         return dev_print_error(false, "test", path, strerror(errno));
-    const struct dev_compile how = {.paths = test_job->paths, .kind = DEV_COMPILE_TEST};
+    const struct dev_compile how = {.paths = test_job->options->paths, .kind = DEV_COMPILE_TEST};
     dev_compile(&how, &source, &test_job->tests);
     dev_print_text(stderr, mk_buf_str(&test_job->tests.messages));
     dev_source_free(&source);
@@ -233,50 +282,49 @@ static int compile_and_test_service(struct test_job *test_job, const char *path)
     return code;
 }
 
-static int test_file(const struct dev_paths *paths, const char *path, const char *folder, const char *extra,
-                     struct tally *tally)
+static int test_file(struct test_options *o, const char *path, const char *folder)
 {
     struct test_job *test_job = mk_mem_zalloc(1, sizeof *test_job);
     int code = DEV_EXIT_FAILED;
     if (!test_job)
         return code;
-    test_job->paths = paths;
-    test_job->extra = extra;
+    test_job->options = o;
     test_job->service_path = test_job->service;
     test_job->words = (struct dev_service_words){&test_job->service_path, 1};
-    if (!dev_paths_format(test_job->program, "%s/monkey-duda-test", paths->objects) ||
+    test_job->output = mk_buf_growing(2 * TEXT_MAX);
+    if (!dev_paths_format(test_job->program, "%s/monkey-duda-test", o->paths->objects) ||
         access(test_job->program, X_OK) != 0) {
         code = dev_print_error(DEV_EXIT_FAILED, "test", test_job->program,
                                "monkey-duda-test, a part of Monkey, is not installed");
     } else if (find_service_source(test_job, path, folder) &&
-               dev_source_set_init(&test_job->source_set, paths, &test_job->words)) {
-        code = compile_and_test_service(test_job, path);
+               dev_source_set_init(&test_job->source_set, o->paths, &test_job->words)) {
+        if (dev_private_dir_create_for_tests(test_job->folder))
+            code = compile_and_test_service(test_job, path);
+        dev_private_dir_remove_tree(test_job->folder);
         dev_source_set_free(&test_job->source_set);
         dev_compile_result_free(&test_job->tests);
     }
-    tally->ok += test_job->tally.ok;
-    tally->failed += test_job->tally.failed;
+    mk_buf_free(&test_job->output);
     mk_mem_free(test_job);
     return code;
 }
 
-static int test_folder(const struct dev_paths *paths, const char *folder, const char *extra,
-                       struct tally *tally)
+static int test_folder(struct test_options *o, const char *folder)
 {
     struct dev_folder_scan scan;
     int code = DEV_EXIT_OK;
     dev_folder_scan_begin(&scan, folder);
     bool is_service = dev_folder_is_service(folder);
+    mk_str rest = mk_buf_str(&scan.tests), folders = mk_buf_str(&scan.folders),
+           root = mk_str_cut(&folders, '\n');
     size_t n = 0;
-    for (mk_str rest = mk_buf_str(&scan.tests), folders = mk_buf_str(&scan.folders),
-                root = mk_str_cut(&folders, '\n');
-         rest.len;) {
+    while (rest.len) {
         char path[PATH_MAX];
-        mk_str file = mk_str_cut(&rest, '\n'); /* subfolders of a folder of handlers are not part of it */
+        mk_str file = mk_str_cut(&rest, '\n');
         if (!is_service && mk_str_find_last(file, '/') != root.len)
-            continue;
+            continue; /* subfolders of a folder of handlers are not part of it */
         if (dev_paths_format(path, "%.*s", MK_STR_ARG(file)))
-            code |= test_file(paths, path, is_service ? folder : NULL, extra, tally);
+            code |= test_file(o, path, is_service ? folder : NULL);
         n++;
     }
     dev_folder_scan_free(&scan);
@@ -294,14 +342,24 @@ static void print_summary(const struct tally *tally)
         printf("%zu test%s passed\n", all, all == 1 ? "" : "s");
 }
 
+static int finish_tests(const struct test_options *o, const char *junit, int code)
+{
+    print_summary(&o->tally);
+    if (code == DEV_EXIT_OK && o->tally.ok + o->tally.failed == 0)
+        code = dev_print_error(DEV_EXIT_FAILED, "test", o->pattern, "no test has such a name");
+    if (junit && !dev_junit_write(&o->junit, junit))
+        code = dev_print_error(DEV_EXIT_FAILED, "test", junit, strerror(errno));
+    return code || o->tally.failed ? DEV_EXIT_FAILED : DEV_EXIT_OK;
+}
+
 static int run_test_command(int argc, char **argv)
 {
-    const char *extra = NULL;
-    const struct dev_option options[] = {{'i', "include", &extra, NULL}};
+    const char *extra = NULL, *pattern = "", *junit = NULL;
+    const struct dev_option options[] = {
+        {'i', "include", &extra, NULL}, {'k', "keyword", &pattern, NULL}, {'j', "junit", &junit, NULL}};
     struct dev_options opts = {
-        .usage = usage, .help = help, .options = options, .n_options = 1, .args_max = 1024};
+        .usage = usage, .help = help, .options = options, .n_options = MK_LEN(options), .args_max = 1024};
     struct dev_paths paths;
-    struct tally tally = {0};
     char path[PATH_MAX] = "";
     struct stat st;
     int code;
@@ -311,13 +369,15 @@ static int run_test_command(int argc, char **argv)
         return dev_print_error(DEV_EXIT_FAILED, "test", extra, strerror(errno));
     if (!dev_paths_find(&paths))
         return DEV_EXIT_FAILED;
-    code = opts.n_args ? DEV_EXIT_OK : test_folder(&paths, ".", path, &tally);
+    struct test_options o = {.paths = &paths, .extra = path, .pattern = pattern};
+    dev_junit_init(&o.junit);
+    code = opts.n_args ? DEV_EXIT_OK : test_folder(&o, ".");
     for (int i = 0; i < opts.n_args; i++)
-        code |= stat(opts.args[i], &st) == 0 && S_ISDIR(st.st_mode)
-                    ? test_folder(&paths, opts.args[i], path, &tally)
-                    : test_file(&paths, opts.args[i], NULL, path, &tally);
-    print_summary(&tally);
-    return code || tally.failed ? DEV_EXIT_FAILED : DEV_EXIT_OK;
+        code |= stat(opts.args[i], &st) == 0 && S_ISDIR(st.st_mode) ? test_folder(&o, opts.args[i])
+                                                                    : test_file(&o, opts.args[i], NULL);
+    code = finish_tests(&o, junit, code);
+    dev_junit_free(&o.junit);
+    return code;
 }
 
 const struct mk_command dev_command_test = {

@@ -2,10 +2,13 @@
 #include "private_dir.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -90,4 +93,73 @@ bool dev_private_dir_create(char folder[PATH_MAX])
     fprintf(stderr, "monkey run: cannot create a folder in /tmp: %s\n", strerror(errno));
     folder[0] = '\0';
     return false;
+}
+
+/* ---- Tests ---- */
+
+enum { OPEN_FOLDERS_MAX = 16 };
+
+static const char test_name[] = "monkey-test-";
+static int test_lock = -1; /* locks the file `lock` in the folder until this process ends */
+
+static int remove_tree_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    (void)remove(path);
+    return 0;
+}
+
+void dev_private_dir_remove_tree(const char *folder)
+{
+    if (*folder)
+        (void)nftw(folder, remove_tree_entry, OPEN_FOLDERS_MAX, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    if (test_lock >= 0)
+        close(test_lock);
+    test_lock = -1;
+}
+
+/* Returns whether the `monkey test` that created this folder was killed: its lock is free. */
+static bool is_stale_test_dir(const char *folder)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (lstat(folder, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        !dev_paths_format(path, "%s/lock", folder))
+        return false;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool is_stale = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_stale;
+}
+
+static void remove_stale_test_dirs(const char *base)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    if (!dev_paths_format(pattern, "%s/%s*", base, test_name) || glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (is_stale_test_dir(found.gl_pathv[i]))
+            dev_private_dir_remove_tree(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+bool dev_private_dir_create_for_tests(char folder[PATH_MAX])
+{
+    char path[PATH_MAX], lock[PATH_MAX];
+    const char *base = getenv("TMPDIR");
+    if (!base || *base != '/' || strlen(base) >= BASE_MAX)
+        base = "/tmp";
+    remove_stale_test_dirs(base);
+    bool ok = dev_paths_format(folder, "%s/%sXXXXXX", base, test_name) && mkdtemp(folder) &&
+              dev_paths_format(path, "%s/new", folder) && dev_paths_format(lock, "%s/lock", folder) &&
+              (test_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) >= 0 &&
+              flock(test_lock, LOCK_EX | LOCK_NB) == 0 &&
+              rename(path, lock) == 0; /* another `monkey test` never sees it without its lock */
+    if (!ok) {
+        fprintf(stderr, "monkey test: cannot create a folder in %s: %s\n", base, strerror(errno));
+        folder[0] = '\0';
+    }
+    return ok;
 }

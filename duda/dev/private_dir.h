@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private folder of `monkey run`, for sockets and configurations. */
+/* The private folders of `monkey run`, for sockets and configurations, and of `monkey test`, for the data of
+ * tests. */
 #ifndef DUDA_DEV_PRIVATE_DIR_H
 #define DUDA_DEV_PRIVATE_DIR_H
 
@@ -10,5 +11,8 @@
 bool dev_private_dir_create(char folder[PATH_MAX]);
 /* Removes the folder and our files in it. */
 void dev_private_dir_remove(const char *folder);
+/* The same for `monkey test`: its folder is removed with everything in it. */
+bool dev_private_dir_create_for_tests(char folder[PATH_MAX]);
+void dev_private_dir_remove_tree(const char *folder);
 
 #endif

@@ -175,14 +175,18 @@ const struct dev_source_unit *dev_source_set_find_by_target(const struct dev_sou
 
 static void print_compile_result(const struct dev_source_unit *unit, double ms)
 {
-    const char *slash = strrchr(unit->path, '/');
     if (unit->built.messages.len)
         dev_print_text(stderr, mk_buf_str(&unit->built.messages));
     if (unit->built.ok && !unit->built.was_cached)
-        printf("%s: compiled in %.0f ms\n", slash + 1, ms);
+        printf("%s: compiled in %.0f ms\n", unit->label, ms);
     else if (!unit->built.ok)
-        printf("%s: compilation failed; save the file to try again\n", slash + 1);
+        printf("%s: compilation failed; save the file to try again\n", unit->label);
     fflush(stdout);
+}
+
+static void set_label(struct dev_source_unit *unit, const char *path)
+{
+    snprintf(unit->label, sizeof unit->label, "%s", strrchr(path, '/') + 1);
 }
 
 static void use_compiled_object(struct dev_source_set *u, struct dev_source_unit *unit)
@@ -227,7 +231,10 @@ static bool compile_source(struct dev_source_set *u, struct dev_source_unit *uni
     unit->built = (struct dev_compile_result){0};
     unit->folder_stamp = hash_folder_list(u);
     u->how.known = mk_buf_str(&before.files);
+    set_label(unit, unit->path);
     if (dev_service_load(&source, u->is_folder ? &one : &u->words, problem)) {
+        if (source.others.len == 0)
+            set_label(unit, source.path);
         memcpy(unit->name, source.name, sizeof unit->name);
         dev_compile(&u->how, &source, &unit->built);
         dev_sanitizer_find_library(&source, unit->sanitizer);

@@ -15,6 +15,7 @@ struct dev_source_unit {
     char url_segment[DEV_NAME_MAX]; /* URL path of a source in a folder, without slashes; empty: "/" */
     bool is_new;                    /* not compiled yet */
     char name[DEV_NAME_MAX];        /* name of its service */
+    char label[NAME_MAX + 1];       /* for messages: the name of its only source, or of its folder */
     char sanitizer[PATH_MAX];       /* the AddressSanitizer library that the service needs; empty: none */
     struct dev_compile_result built;
     char error[256]; /* reason why the source cannot be read; empty: readable */

@@ -28,7 +28,7 @@ static mk_err set_timerfd(struct mk_loop *loop, unsigned wait_ms)
 {
     uint64_t due = loop->now_ms + wait_ms;
     struct itimerspec t = {.it_value = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L}};
-    if (loop->alarm_ms && loop->alarm_ms <= due)
+    if (loop->alarm_ms > loop->now_ms && loop->alarm_ms <= due)
         return 0;
     if (timerfd_settime(loop->alarm_fd, 0, &t, NULL) < 0)
         return mk_err_last();

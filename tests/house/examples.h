@@ -2,6 +2,7 @@
 /* The names that examples in the comments of the public headers use but do not define: see check_examples.py. The part before the
  * first section is at file scope; each section is the beginning of the functions around the examples of one header. */
 #include <duda.h>
+#include <duda/test.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/plugin.h>
@@ -145,6 +146,8 @@ struct mine {
 void remove_old(struct duda_ctx *context, void *ctx);
 /* ---- duda/template.h ---- */
 struct mk_buf error;
+/* ---- duda/test.h ---- */
+struct duda_test *t = NULL;
 /* ---- duda/topic.h ---- */
 int e;
 mk_str text;

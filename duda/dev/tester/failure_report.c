@@ -90,3 +90,21 @@ void tester_report_body(mk_str content)
     }
     putchar('\n');
 }
+
+static void print_json(mk_str value)
+{
+    mk_str shown = mk_str_first(value, SHOWN);
+    if (!value.p)
+        printf("nothing");
+    else
+        printf("%.*s%s", MK_STR_ARG(shown), shown.len < value.len ? "..." : "");
+}
+
+void tester_report_json(mk_str got, mk_str expected)
+{
+    printf("expected ");
+    print_json(expected);
+    printf(", got ");
+    print_json(got);
+    putchar('\n');
+}

@@ -11,6 +11,8 @@ void tester_report_location(const char *file, int line);
 void tester_report_difference(const char *expression, mk_str got, mk_str expected);
 /* Prints that `got` does not contain `part`. */
 void tester_report_missing_part(const char *expression, mk_str got, mk_str part);
+/* Prints two JSON values as they are: "expected 1, got "2"". */
+void tester_report_json(mk_str got, mk_str expected);
 /* Prints the beginning of a body on the current line. */
 void tester_report_body(mk_str content);
 

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tests of one object against an in-memory server. */
+/* Runs the tests of one object, each in a process of its own with a server of its own. */
 #ifndef DUDA_DEV_TESTS_H
 #define DUDA_DEV_TESTS_H
 
-#include <monkey/test_client.h>
+#include <stddef.h>
 
-/* Runs the tests from index `first` on and prints their results; `prefix` is the name of their file. Returns
- * the number of failures. */
-size_t tester_tests_run(struct mk_server *s, size_t first, const char *prefix);
+/* Which tests to run. */
+struct tester_selection {
+    const char *prefix; /* the name of their file */
+    const char
+        *pattern; /* only tests whose name PREFIX.NAME contains this, or matches it if it has `*`; "": all */
+    size_t first; /* index of the first test */
+    const char *folder; /* each test gets a folder in this one */
+};
+
+/* Prints the results. Returns 0 if all tests passed, 1 if one failed, and 2 if the service cannot be tested. If a
+ * test crashes or exits, this process ends in the same way. */
+int tester_tests_run(const struct tester_selection *selection);
 size_t tester_tests_count(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "package.h"
 
+#include <dlfcn.h>
 #include <duda/request.h>
 #include <errno.h>
 #include <monkey/mem.h>
@@ -62,6 +63,31 @@ int package_load(const struct package_type *kind, struct mk_config *config, void
     for (size_t i = 0; kind->declare && i < all->n; i++)
         kind->declare(config, all->v[i], ((const struct package_settings *)all->v[i])->name);
     return 0;
+}
+
+/* ---- Tests ---- */
+
+const char *package_test_folder(void)
+{
+    const char *(*folder)(void) = NULL;
+    void *found = dlsym(RTLD_DEFAULT, "duda_test_folder"); /* the program of `monkey test` defines it */
+    memcpy(&folder, &found, sizeof folder);
+    return folder ? folder() : NULL;
+}
+
+mk_str package_data_path(struct mk_config *config, const void *settings, mk_str path)
+{
+    const char *folder = package_test_folder();
+    struct mk_buf text = mk_buf_growing(8192);
+    path = mk_config_path(config, settings, path);
+    if (!folder || !path.p)
+        return path;
+    mk_buf_addf(&text, "%s/", folder);
+    for (size_t i = 0; i < path.len; i++) /* the configured path becomes the name of a file */
+        mk_buf_add_char(&text, path.p[i] == '/' ? '%' : path.p[i]);
+    mk_str moved = mk_config_copy(config, mk_buf_str(&text));
+    mk_buf_free(&text);
+    return moved;
 }
 
 /* ---- In a worker ---- */

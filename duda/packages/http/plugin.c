@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: [HTTP_CLIENT] sections. */
+#include <dlfcn.h>
 #include <duda/request.h>
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <monkey/text.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "client.h"
 #include "common/package.h"
@@ -45,6 +48,17 @@ static const struct mk_conf_key keys[] = {
      .help = "Maximum size of a response body that is read as a whole."},
 };
 
+/* Returns the address of the fake server of `monkey test` that takes the place of this one; NULL: none. */
+static const char *find_test_backend(mk_str name)
+{
+    const char *(*address)(const char *name) = NULL;
+    char buf[64];
+    void *found = dlsym(RTLD_DEFAULT, "duda_test_backend_address");
+    memcpy(&address, &found, sizeof address);
+    snprintf(buf, sizeof buf, "%.*s", MK_STR_ARG(name));
+    return address ? address(buf) : NULL;
+}
+
 static bool check_http_client_section(struct mk_config *config, const struct package_sections *before,
                                       void *settings)
 {
@@ -55,6 +69,9 @@ static bool check_http_client_section(struct mk_config *config, const struct pac
         s->host = mk_str_starts(s->server, MK_STR("unix:")) ? MK_STR("localhost") : s->server;
     if (!mk_is_header_value(s->host))
         mk_config_error(config, s, "Host", "expected a host name");
+    const char *fake = find_test_backend(s->name);
+    if (fake)
+        s->server = mk_config_copy(config, mk_str_from_c(fake));
     s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
     return s->upstream != NULL;
 }

@@ -46,7 +46,7 @@ static const struct mk_conf_key keys[] = {
 static bool check_kv_section(struct mk_config *config, const struct package_sections *before, void *settings)
 {
     struct duda_kv_settings *s = settings;
-    s->folder = mk_config_path(config, s, s->folder);
+    s->folder = package_data_path(config, s, s->folder);
     if (!s->folder.p)
         return false;
     mk_config_allow_writing(config, s->folder);

@@ -226,7 +226,7 @@ static void start_connect(struct postgres_conn *c)
                            NULL,
                            NULL,
                            NULL};
-    char options[64], timeout[16];
+    char options[160], timeout[16];
     const char *values[] = {
         options,    "monkey",       "UTF8",     timeout, c->settings->server.p, c->settings->password.p,
         h->hosts.p, h->addresses.p, h->ports.p, NULL};
@@ -235,7 +235,9 @@ static void start_connect(struct postgres_conn *c)
         names[7] = "hostaddr";
         names[8] = h->host_list->has_ports ? "port" : NULL;
     }
-    snprintf(options, sizeof options, "-c statement_timeout=%u", c->settings->timeout_ms);
+    snprintf(options, sizeof options, "-c statement_timeout=%u%s%s", c->settings->timeout_ms,
+             c->settings->test_schema.len ? " -c search_path=" : "",
+             c->settings->test_schema.len ? c->settings->test_schema.p : "");
     snprintf(timeout, sizeof timeout, "%u", c->settings->timeout_ms);
     package_conn_set_state(&c->base, PACKAGE_CONN_CONNECTING);
     c->pg = PQconnectStartParams(names, values, 1);

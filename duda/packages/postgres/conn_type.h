@@ -24,6 +24,7 @@ struct postgres_settings {
     uint64_t result_max;
     bool prepares;
     struct postgres_host_list host_list;
+    mk_str test_schema; /* the only schema of all connections; absent: the usual search_path */
 };
 
 /* The progress of preparing a statement before its execution. */

@@ -9,6 +9,7 @@
 #include "common/package.h"
 #include "conninfo.h"
 #include "pool.h"
+#include "test_schema.h"
 
 #define AT(member) MK_CONF_AT(struct postgres_settings, member)
 
@@ -101,7 +102,7 @@ static bool check_postgres_section(struct mk_config *config, const struct packag
         s->migrations_folder = mk_config_path(config, s, s->migrations_folder);
         s->migrations = duda_sql_migrations_read(config, s, "Migrations", s->migrations_folder);
     }
-    return true;
+    return postgres_test_schema_create(config, s);
 }
 
 /* ---- In a worker ---- */
@@ -115,7 +116,10 @@ static int open_pool(void *instance, struct mk_worker *w, const void *settings)
 
 static void close_pool(void *instance)
 {
-    postgres_pool_close(instance);
+    struct postgres_pool *b = instance;
+    const struct postgres_settings *settings = b->settings;
+    postgres_pool_close(b);
+    postgres_test_schema_drop(settings);
 }
 
 PACKAGE_TYPE(postgres, "POSTGRES", struct postgres_settings, struct postgres_pool,

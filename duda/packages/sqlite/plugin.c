@@ -83,7 +83,7 @@ static bool check_sqlite_section(struct mk_config *config, const struct package_
                         "separate database in memory");
         return false;
     }
-    s->file = mk_config_path(config, s, s->file);
+    s->file = package_data_path(config, s, s->file);
     mk_str folder = s->file.p ? parent_folder(config, s->file) : MK_STR_NULL;
     if (!folder.p)
         return false; /* already reported */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time in tests: duda_test_advance_clock() changes the clocks that the service reads, but not these. */
+#ifndef DUDA_DEV_TESTER_CLOCK_H
+#define DUDA_DEV_TESTER_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The real time in milliseconds. */
+uint64_t tester_clock_real_ms(void);
+/* Runs the server once, and waits for work until that real time. Returns false when the time has come. */
+bool tester_clock_step(uint64_t until_ms);
+void tester_clock_step_until(uint64_t until_ms);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compares JSON texts, and finds values in them. */
+#ifndef DUDA_DEV_JSON_COMPARE_H
+#define DUDA_DEV_JSON_COMPARE_H
+
+#include <monkey/buf.h>
+#include <stdbool.h>
+
+/* Where two JSON texts differ. */
+struct tester_json_difference {
+    struct mk_buf path;   /* "$.items[1].name" */
+    mk_str got, expected; /* the values there; absent: missing */
+    const char *problem;  /* NULL: the values differ; otherwise one of the texts is not JSON */
+};
+
+/* Returns whether the texts have the same value: the order of members, whitespace and the notation of strings and
+ * numbers have no meaning. Otherwise fills `difference`. */
+bool tester_json_compare(mk_str got, mk_str expected, struct tester_json_difference *difference);
+/* Returns the value that a JSON pointer (RFC 6901) selects, as JSON; absent if there is none. */
+mk_str tester_json_find(mk_str json, mk_str pointer);
+/* Appends the content of a JSON string, without quotes and escapes. */
+void tester_json_unescape(mk_str string, struct mk_buf *out);
+
+#endif
