@@ -10,6 +10,7 @@
 
 #include <duda/body.h>
 #include <duda/config.h>
+#include <duda/cors.h>
 #include <duda/error.h>
 #include <duda/form.h>
 #include <duda/json.h>

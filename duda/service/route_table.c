@@ -5,9 +5,10 @@
 #include <monkey/route_stats.h>
 #include <stdio.h>
 
+#include "service/route_policy.h"
 #include "text/schema_check.h"
 
-enum { DEPTH_MAX = 8, BEFORE_MAX = 64, NAME_SIZE = 512, ERROR_SIZE = 512 };
+enum { DEPTH_MAX = 8, BEFORE_MAX = 64, POLICIES_MAX = 5, NAME_SIZE = 512, ERROR_SIZE = 512 };
 
 /* The routes of one host. */
 struct host_routes {
@@ -19,6 +20,8 @@ struct host_routes {
 struct duda_route_table {
     struct host_routes *hosts;                   /* the entry for any host is the last one */
     const struct duda_error_scope *error_scopes; /* the last entry first */
+    const struct duda_cors_scope *cors_scopes;
+    bool has_cors;
     const struct duda_route_entry **entries;
     size_t n, cap;
 };
@@ -31,6 +34,7 @@ struct group_scope {
     const struct duda_middleware *after, *errors;
     const struct duda_route *before[BEFORE_MAX];
     size_t n_before;
+    const struct duda_cors *cors;
     bool shares_paths; /* the prefix of the group is "": unknown paths belong to the table around it */
 };
 
@@ -176,11 +180,100 @@ static bool check_schemas(struct route_table_builder *m, const struct duda_route
     return good;
 }
 
+/* ---- `.rate`, `.auth` and DUDA_CORS() ---- */
+
+static void push_policy(struct route_table_builder *m, const struct duda_route **list, size_t *n,
+                        const struct duda_route *policy)
+{
+    m->failed |= !policy;
+    if (policy)
+        list[(*n)++] = policy;
+}
+
+static void push_rate(struct route_table_builder *m, const struct duda_route *r, mk_str pattern,
+                      const struct duda_route **list, size_t *n)
+{
+    char buf[NAME_SIZE * 2];
+    struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&name, "%s %s %.*s %s:%d", m->service->name, r->method ? r->method : "", MK_STR_ARG(pattern),
+                r->file, r->line);
+    const struct duda_route *policy =
+        duda_route_policy_rate(m->config, r, name.failed ? pattern : mk_buf_str(&name));
+    if (!policy)
+        report_route_error(m, r,
+                           MK_STR("a `.rate` is a number up to 262143 and a unit: \"10/minute\" (second, "
+                                  "minute, hour or day)"));
+    else
+        push_policy(m, list, n, policy);
+}
+
+/* Adds the limit by client address, which protects all that follows. */
+static void push_address_rate(struct route_table_builder *m, const struct duda_route *r, mk_str pattern,
+                              const struct duda_route **list, size_t *n)
+{
+    if (r->rate && !r->rate_key)
+        push_rate(m, r, pattern, list, n);
+}
+
+/* Adds the authentication, and the limit whose key may depend on it. */
+static void push_auth(struct route_table_builder *m, const struct duda_route *r, mk_str pattern,
+                      const struct duda_route **list, size_t *n)
+{
+    const struct duda_route_auth *auth = r->auth;
+    if (auth && !auth->authenticate)
+        report_route_error(m, r, MK_STR("an `.auth` needs a function `.authenticate`"));
+    else if (auth)
+        push_policy(m, list, n,
+                    duda_route_policy_auth(m->config, r, auth->authenticate, auth->authenticate_data));
+    if (auth && auth->authorize)
+        push_policy(m, list, n, duda_route_policy_auth(m->config, r, auth->authorize, auth->authorize_data));
+    if (r->rate && r->rate_key)
+        push_rate(m, r, pattern, list, n);
+    if (r->rate_key && !r->rate)
+        report_route_error(m, r, MK_STR("a `.rate_key` needs a `.rate`"));
+}
+
+/* Sets the functions before a route: those of its policies, around those of its groups. */
+static void set_before(struct route_table_builder *m, struct duda_route_entry *entry,
+                       const struct group_scope *s)
+{
+    const struct duda_route *r = entry->route;
+    bool has_policies = s->cors || r->rate || r->rate_key || r->auth;
+    size_t n = 0, max = s->n_before + (has_policies ? POLICIES_MAX : 0);
+    const struct duda_route **before = max ? alloc_or_fail(m, max * sizeof *before) : NULL;
+    if (!before)
+        return;
+    if (s->cors)
+        push_policy(m, before, &n, duda_route_policy_cors(m->config, r, s->cors));
+    push_address_rate(m, r, entry->pattern, before, &n);
+    if (s->n_before)
+        memcpy(before + n, s->before, s->n_before * sizeof *before);
+    n += s->n_before;
+    push_auth(m, r, entry->pattern, before, &n);
+    entry->before = before;
+    entry->n_before = n;
+}
+
+static void set_cors(struct route_table_builder *m, const struct duda_route *r, struct group_scope *s)
+{
+    const char *error = r->data ? duda_route_policy_cors_error(r->data) : NULL;
+    if (error)
+        report_route_error(m, r, mk_str_from_c(error));
+    s->cors = error ? NULL : r->data;
+    m->table->has_cors |= s->cors != NULL;
+    struct duda_cors_scope *scope =
+        s->shares_paths || !s->prefix.len ? NULL : alloc_or_fail(m, sizeof *scope);
+    if (!scope)
+        return;
+    *scope = (struct duda_cors_scope){
+        .next = m->table->cors_scopes, .host = s->host, .prefix = s->prefix, .cors = s->cors};
+    m->table->cors_scopes = scope;
+}
+
 static void add_route(struct route_table_builder *m, const struct duda_route *r, const struct group_scope *s)
 {
     struct duda_route_entry *entry = alloc_or_fail(m, sizeof *entry);
-    const struct duda_route **before = s->n_before ? alloc_or_fail(m, s->n_before * sizeof *before) : NULL;
-    if (m->failed && (!entry || (s->n_before && !before)))
+    if (!entry)
         return;
     if (!r->fn || !r->method || !r->path || (r->path[0] != '/' && s->prefix.len == 0)) {
         report_route_error(m, r, MK_STR("a route needs a method, a path that begins with /, and a function"));
@@ -192,15 +285,13 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
     }
     if (!check_schemas(m, r))
         return;
-    if (s->n_before)
-        memcpy(before, s->before, s->n_before * sizeof *before);
     *entry = (struct duda_route_entry){.route = r,
                                        .pattern = join_paths(m, s->prefix, mk_str_from_c(r->path)),
                                        .host = s->host,
                                        .after = s->after,
                                        .errors = s->errors,
-                                       .before = before,
-                                       .n_before = s->n_before};
+                                       .cors = s->cors};
+    set_before(m, entry, s);
     entry->route_slot = add_crash_slot(m, entry);
     entry->series = add_route_series(m, entry);
     if (append_route_entry(m, entry))
@@ -277,6 +368,12 @@ static void enter_route_group(struct route_table_builder *m, struct walk_route_t
     *inner = *outer;
     inner->prefix = join_paths(m, outer->prefix, prefix);
     inner->shares_paths = prefix.len == 0;
+    if (inner->n_before + POLICIES_MAX > BEFORE_MAX) {
+        report_route_error(m, r, MK_STR("more than 64 functions would run before one handler"));
+        return;
+    }
+    push_address_rate(m, r, inner->prefix, inner->before, &inner->n_before);
+    push_auth(m, r, inner->prefix, inner->before, &inner->n_before);
     w->tables[++w->depth] = r->routes;
     w->at[w->depth] = 0;
 }
@@ -302,6 +399,9 @@ static void add_table_entry(struct route_table_builder *m, struct walk_route_tab
         break;
     case DUDA_IS_ERROR:
         add_error_handler(m, r, s);
+        break;
+    case DUDA_IS_CORS:
+        set_cors(m, r, s);
         break;
     case DUDA_IS_HOST:
         s->host = mk_str_from_c(r->path);
@@ -427,6 +527,21 @@ const struct duda_route_entry *duda_route_table_find_errors(const struct duda_ro
             (!found || count_segments(s->prefix) > count_segments(found->prefix)))
             found = s;
     return found ? &found->entry : NULL;
+}
+
+bool duda_route_table_has_cors(const struct duda_route_table *t)
+{
+    return t->has_cors;
+}
+
+const struct duda_cors *duda_route_table_find_cors(const struct duda_route_table *t, mk_str host, mk_str path)
+{
+    const struct duda_cors_scope *found = NULL;
+    for (const struct duda_cors_scope *s = t->cors_scopes; s; s = s->next)
+        if (host_matches(s->host, host) && has_prefix(path, s->prefix) &&
+            (!found || count_segments(s->prefix) > count_segments(found->prefix)))
+            found = s;
+    return found ? found->cors : NULL;
 }
 
 const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i)

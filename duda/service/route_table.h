@@ -15,6 +15,13 @@ struct duda_middleware {
     struct duda_route_slot *route_slot; /* counts crashes of error handlers; may be NULL */
 };
 
+/* The paths to which a DUDA_CORS() entry applies, even if no route matches them. */
+struct duda_cors_scope {
+    const struct duda_cors_scope *next;
+    mk_str host, prefix;
+    const struct duda_cors *cors;
+};
+
 /* A route with the settings inherited from its groups. */
 struct duda_route_entry {
     const struct duda_route *route;
@@ -24,6 +31,7 @@ struct duda_route_entry {
     uint32_t series;                      /* series of the statistics; 0: none (too many routes) */
     const struct duda_middleware *after;  /* in call order */
     const struct duda_middleware *errors; /* in call order */
+    const struct duda_cors *cors;         /* NULL: only for pages of the same origin */
     size_t n_before;
     const struct duda_route *const *before; /* DUDA_IS_BEFORE, DUDA_IS_REQUIRE or DUDA_IS_AROUND */
 };
@@ -68,6 +76,12 @@ bool duda_route_table_has_errors(const struct duda_route_table *t);
  * none. */
 const struct duda_route_entry *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,
                                                             mk_str path);
+
+/* Returns whether the service has DUDA_CORS() entries. */
+bool duda_route_table_has_cors(const struct duda_route_table *t);
+/* Returns the policy of the innermost group whose prefix the path has; NULL if there is none. */
+const struct duda_cors *duda_route_table_find_cors(const struct duda_route_table *t, mk_str host,
+                                                   mk_str path);
 
 /* Returns the i-th route of the service, in source order; NULL if `i` is out of range. */
 const struct duda_route_entry *duda_route_table_at(const struct duda_route_table *t, size_t i);

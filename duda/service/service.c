@@ -13,6 +13,7 @@
 #include "service/render.h"
 #include "service/request_ctx.h"
 #include "service/route_conflicts.h"
+#include "service/route_policy.h"
 #include "service/route_table.h"
 #include "service/scheduler.h"
 #include "service/service_entry.h"
@@ -384,6 +385,45 @@ bool duda_service_explain(struct mk_request *request, void *data)
     return entry || router;
 }
 
+/* Returns the policy of the path's route for that method; NULL if there is none. */
+static const struct duda_cors *find_cors_of_method(const struct mount *mount, struct mk_request *request,
+                                                   mk_str path, mk_str method)
+{
+    struct mk_router_match match;
+    const struct mk_router *router;
+    const struct duda_route_entry *entry = duda_route_table_find(
+        mount->service_entry->table, mk_request_host(request), method, path, &match, &router);
+    return entry ? entry->cors : NULL;
+}
+
+/* Answers a preflight request, unless the service has its own route for OPTIONS. */
+static bool respond_preflight(struct mk_request *request, struct mk_response *response,
+                              const struct mount *mount, mk_str path, const struct duda_route_entry *entry)
+{
+    mk_str method = duda_route_policy_preflight_method(request);
+    if (!method.len || (entry && !mk_str_eq(mk_str_from_c(entry->route->method), MK_STR("*"))))
+        return false;
+    const struct duda_cors *cors = find_cors_of_method(mount, request, path, method);
+    if (cors)
+        duda_route_policy_respond_preflight(request, response, cors, method);
+    return cors != NULL;
+}
+
+/* Adds the headers of CORS to a response without a handler: 405, or 404 of what comes after the service. */
+static void add_cors_headers(struct mk_request *request, struct mk_response *response,
+                             const struct mount *mount, mk_str path, bool has_routes)
+{
+    static const mk_str methods[] = {MK_STR_INIT("GET"), MK_STR_INIT("POST"), MK_STR_INIT("PUT"),
+                                     MK_STR_INIT("PATCH"), MK_STR_INIT("DELETE")};
+    const struct duda_cors *cors = NULL;
+    for (size_t i = 0; has_routes && !cors && i < MK_LEN(methods); i++)
+        cors = find_cors_of_method(mount, request, path, methods[i]);
+    if (!cors)
+        cors = duda_route_table_find_cors(mount->service_entry->table, mk_request_host(request), path);
+    if (cors)
+        duda_route_policy_add_cors_headers(request, response, cors);
+}
+
 static enum mk_verdict start_request_handler(struct mk_request *request, struct mk_response *response,
                                              const struct mount *mount)
 {
@@ -391,6 +431,12 @@ static enum mk_verdict start_request_handler(struct mk_request *request, struct 
     const struct mk_router *router;
     mk_str path = path_below_mount(mount, request);
     const struct duda_route_entry *entry = find_route(mount, request, path, &match, &router);
+    if (duda_route_table_has_cors(mount->service_entry->table)) {
+        if (respond_preflight(request, response, mount, path, entry))
+            return MK_DONE;
+        if (!entry)
+            add_cors_headers(request, response, mount, path, router != NULL);
+    }
     if (!entry)
         return router ? respond_allowed_methods(request, response, router, match.allowed) : MK_NEXT;
     int64_t closed = duda_route_slot_disabled_s(entry->route_slot, mk_request_time(request));

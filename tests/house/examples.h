@@ -32,6 +32,8 @@ duda_fn list_orders, delete_order;
 /* ---- duda/body.h ---- */
 struct duda_value value;
 const char *name = "";
+/* ---- duda/cors.h ---- */
+duda_fn list_orders, create_order;
 /* ---- duda/crypto.h ---- */
 struct mk_buf claims, text;
 mk_str token;
@@ -110,7 +112,7 @@ mk_str now_text(struct duda_ctx *context);
 /* ---- duda/service.h ---- */
 duda_fn hello;
 duda_fn item;
-duda_fn show_log;
+duda_fn show_log, duda_auth_jwt, duda_require_role, delete_item;
 bool is_staff(struct duda_ctx *context);
 int begin(struct duda_ctx *context);
 void rollback(struct duda_ctx *context);

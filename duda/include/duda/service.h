@@ -87,6 +87,7 @@ enum duda_route_kind {
     DUDA_IS_START,
     DUDA_IS_STOP,
     DUDA_IS_AROUND,
+    DUDA_IS_CORS,
     DUDA_IS_ERROR,
 };
 
@@ -151,8 +152,38 @@ struct duda_route {
     const void *data;
     /** Tags of the route in the OpenAPI document, separated by commas: "orders, admin". NULL: none. */
     const char *tags;
+    /** Rate limit of a route, or of all routes of a group together: "10/minute" (second, minute, hour, day).
+     * Each client address has its own counter (each /64 of IPv6), which all workers share; a window begins with
+     * the first request. Responses have the headers RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset;
+     * a client that exceeds the limit gets 429 with Retry-After. For limits that several machines share, use
+     * duda_store_rate_limit(). */
+    const char *rate;
+    /** Counts by this key in place of the client address, such as the user; an absent key: by the address. With
+     * a key, the limit is checked after the middleware and `.auth`, otherwise before them. */
+    mk_str (*rate_key)(struct duda_ctx *d);
+    /** Authentication of a route or group, for a table whose routes differ. It runs after the middleware. */
+    const struct duda_route_auth *auth;
     /* Later releases add members here: struct duda_routes records the size of the entries. */
 };
+
+/**
+ * The `.auth` of a route: two functions like those of DUDA_BEFORE(), and their `.data`. Those of duda/auth.h fit:
+ *
+ *     static const struct duda_route_auth admins = {.authenticate = duda_auth_jwt,
+ *                                                   .authorize = duda_require_role,
+ *                                                   .authorize_data = "admin"};
+ *     DUDA_ROUTES(items,
+ *         DUDA_DELETE("/items/:id", delete_item, "Deletes an item.", .auth = &admins, .security = "jwt"));
+ */
+struct duda_route_auth {
+    duda_fn *authenticate;         /**< who the client is */
+    const void *authenticate_data; /**< its duda_middleware_data() */
+    duda_fn *authorize;            /**< whether the client may use the route; NULL: every such client may */
+    const void *authorize_data;
+    uint64_t reserved[4]; /**< must be zero */
+};
+
+struct duda_cors;
 
 /** A table of entries; DUDA_ROUTES() and DUDA_SERVICE() define it. */
 struct duda_routes {
@@ -320,6 +351,10 @@ enum { DUDA_NEXT = 0x4e455854 };
 /** An error handler: a function that responds to errors of all later entries of this table, and of the groups
  * among them: see duda/error.h. */
 #define DUDA_ERROR(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_ERROR, __VA_ARGS__, )
+
+/** Allows pages of other origins to use all later entries of this table, and of the groups among them: see
+ * struct duda_cors. `DUDA_CORS(NULL)` ends this. */
+#define DUDA_CORS(policy) {.kind = DUDA_IS_CORS, .data = policy, .file = __FILE__, .line = __LINE__}
 
 /** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
  * for all its subdomains. "" ends the restriction. A request that matches no entry of its host falls back to
