@@ -53,10 +53,10 @@ struct duda_histogram {
  *     DUDA_HISTOGRAM(order_items, "order_items", "Items of an order.");
  *     DUDA_DURATION(checkout, "checkout_seconds", "Duration of a checkout.", "step");
  *
- *     duda_counter_add(d, &orders, 1, country, MK_STR("card"));
+ *     duda_counter_add(d, &orders, 1, MK_STR("NL"), MK_STR("card"));
  *     duda_gauge_add(d, &open_carts, -1);
- *     duda_histogram_observe(d, &order_items, n);
- *     duda_histogram_observe(d, &checkout, elapsed_us, MK_STR("address"));
+ *     duda_histogram_observe(d, &order_items, 3);
+ *     duda_histogram_observe(d, &checkout, 1500, MK_STR("address"));
  *
  * Every combination of label values is a series of its own, which lives until the server stops. Use values
  * from a small set, never IDs or text of clients. Each metric has at most DUDA_METRIC_SERIES_MAX series; for
