@@ -64,8 +64,8 @@ unset(CMAKE_REQUIRED_FLAGS)
 if(MK_KNOWS_STACK_CLASH AND (MK_THREADS OR NOT MK_OPTIMIZE STREQUAL "size"))
   target_compile_options(mk_flags INTERFACE -fstack-clash-protection)
 endif()
-# A crash is reported with the calls that led to it, and debuggers show them.
-if(MK_UNWIND_TABLES)
+# A crash is reported with the calls that led to it, if the C library or the compiler's library has an unwinder.
+if(MK_UNWIND_TABLES AND (MK_HAS_EXECINFO OR MK_HAS_UNWINDER))
   target_compile_options(mk_flags INTERFACE -fasynchronous-unwind-tables)
 else()
   target_compile_options(mk_flags INTERFACE -fno-asynchronous-unwind-tables -fno-unwind-tables)
