@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DFOLDER=... -DOUT=... -P embed.cmake: the files of the live page as C, for page.h.
+# cmake -DFOLDER=... -DOUT=... -P embed.cmake: the files of the live page as C, for page.h, without indentation, empty lines and
+# lines that are comments.
 function(embed name file)
-  file(READ ${FOLDER}/${file} bytes HEX)
+  file(READ ${FOLDER}/${file} source)
+  string(REGEX REPLACE "(\n[ \n]*(//[^\n]*)?)+\n *" "\n" source "\n${source}")
+  string(REGEX REPLACE "\n +" "\n" source "${source}")
+  string(REGEX REPLACE "^\n" "" source "${source}")
+  string(HEX "${source}" bytes)
   string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
   set(text "static const char ${name}_bytes[] = {${bytes}};
 const mk_str metrics_page_${name} = {${name}_bytes, sizeof ${name}_bytes};
