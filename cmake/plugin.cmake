@@ -168,7 +168,10 @@ function(mk_program target)
   target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})
   target_link_libraries(${target} PRIVATE mk_readers) # an archive: only what a built-in plugin calls becomes a part of the program
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ${MK_EXPORTS} POSITION_INDEPENDENT_CODE ${MK_PIE} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
-  if(NOT MK_PIE) # the layers are compiled for libmonkey too, position-independent; link-time optimisation compiles them again
+  # The layers are compiled for libmonkey too, position-independent; link-time optimisation compiles them again. A static program
+  # is loaded at a fixed address.
+  if(NOT MK_PIE OR CMAKE_EXE_LINKER_FLAGS MATCHES "-static( |$)")
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_link_options(${target} PRIVATE -fno-pie)
   endif()
 endfunction()
