@@ -165,11 +165,31 @@ def test_options_leave_out_files(build):
 @pytest.mark.parametrize("options, message", [
     (["-DMK_THREADS=OFF", "-DMK_DUDA=OFF"], "MK_UPSTREAM and MK_DUDA need threads"),
     (["-DMK_SMALL_LIBC=ON"], "MK_SMALL_LIBC cannot print floating-point numbers"),
-    (["-DMK_SMALL_LIBC=ON", "-DMK_UPSTREAM=OFF", "-DMK_DUDA=OFF", "-DMK_PLUGINS=cgi;metrics"], "MK_PLUGINS without metrics"),
 ])
 def test_options_that_need_each_other_are_checked(build, options, message):
     done = build.try_configure(*options)
     assert done.returncode != 0 and message in " ".join(done.stderr.split())
+
+
+FLOAT = re.compile(r"%(?![0-9A-Fa-f]{2})[-+#0]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?L?[efgEFG](?![a-zA-Z])|\bmk_json_(?:double|fixed)\(")
+
+
+@pytest.mark.parametrize("line, prints", [
+    ('f("%f")', True), ('f("%.2f s")', True), ('f("%-8.*g", 1, x)', True), ("mk_json_fixed(w, 1, 2);", True),
+    ('f("%s %d%% %u")', False), ('"%2F"', False), ('"%23f"', False), ('strftime(b, n, "%d/%b")', False),
+])
+def test_search_finds_floating_point_numbers(line, prints):
+    assert bool(FLOAT.search(line)) == prints
+
+
+def test_server_and_plugins_print_no_floating_point_numbers():
+    """MK_SMALL_LIBC cannot. The JSON functions do, but only Duda and programs with libmonkey call them."""
+    found = []
+    for path in [*(ROOT / "src").rglob("*.c"), *(ROOT / "plugins").rglob("*.c")]:
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        if path.parent != ROOT / "src/readers" and path != ROOT / "src/base/json.c" and FLOAT.search(text):
+            found.append((path, FLOAT.search(text)[0]))
+    assert not found
 
 
 def test_pie_option_fixes_the_address(build):
@@ -180,6 +200,10 @@ def test_pie_option_fixes_the_address(build):
     assert "-no-pie" not in link()
     build.configure("-DMK_PIE=OFF")
     assert "-no-pie" in link()
+    build.configure("-DMK_PIE=ON", "-DCMAKE_EXE_LINKER_FLAGS=-static")
+    assert "-fno-pie" in link()
+    build.configure("-DCMAKE_EXE_LINKER_FLAGS=-static-pie")
+    assert "-fno-pie" not in link()
 
 
 def test_common_media_types_are_a_part_of_all(build):
