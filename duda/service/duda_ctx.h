@@ -48,7 +48,9 @@ struct duda_worker_ctx {
     const struct duda_crash_policy *rules; /* crash limits */
     int64_t out_of_memory_logged_at;       /* time of the last out-of-memory message */
     struct duda_ctx *drain_listeners;      /* event streams, and handlers that called duda_end_on_drain() */
-    struct mk_timer sse_timer;             /* sends keep-alive comments in idle event streams */
+    struct duda_after_task *after_tasks;   /* tasks that wait for the end of a request, or run after it */
+    uint32_t n_after_tasks, after_tasks_max;
+    struct mk_timer sse_timer; /* sends keep-alive comments in idle event streams */
     bool sse_timer_runs;
     uint32_t sse_keep_alive_ms;            /* 0: no comments */
     struct duda_metrics_cache *metrics;    /* NULL: none yet */
@@ -70,6 +72,7 @@ struct duda_service_ref {
 
 struct duda_crash_table;
 struct duda_session_config;
+struct duda_after_task;
 struct duda_block;
 struct duda_chunk;
 struct duda_lock_waiter;

@@ -16,7 +16,7 @@ MK_PLUGIN_DECLARE(duda);
 struct section {
     struct duda_crash_policy rules;
     bool lines;
-    uint32_t sse_keep_alive_ms;
+    uint32_t sse_keep_alive_ms, after_tasks_max;
     struct mk_conf_words writes;
     struct duda_shares shares;
 };
@@ -46,6 +46,12 @@ static const struct mk_conf_key keys[] = {
      .default_value = "off",
      .help = "Also log the source lines of a stack, which `addr2line` finds. Each worker then has a spawner, "
              "which starts programs outside of the sandbox."},
+    {.name = "BackgroundTasks",
+     .type = MK_CONF_NUM,
+     MK_CONF_AT(struct section, after_tasks_max),
+     .default_value = "1000",
+     .max = 1000000,
+     .help = "Maximum number of tasks of `duda_after_response()` in each worker."},
     {.name = "SSEKeepAlive",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct section, sse_keep_alive_ms),
@@ -103,6 +109,7 @@ static int load(struct mk_config *config, void **data)
     settings->n_published = mk_meter_get(config, MK_STR("topics"), MK_STR("main"));
     settings->rules = section->rules;
     settings->sse_keep_alive_ms = section->sse_keep_alive_ms;
+    settings->after_tasks_max = section->after_tasks_max;
     settings->shares = &section->shares;
     settings->section = section;
     settings->session_config = duda_session_config_load(config);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fiber/stack_probe.h"
+#include "service/after_response.h"
 #include "service/dynsym.h"
 #include "service/error_hook.h"
 #include "service/memory.h"
@@ -296,6 +297,8 @@ void duda_service_stop(struct mk_worker *worker, void *data)
 {
     const struct service_entry *service_entry = data;
     const struct duda_routes *routes = service_entry->service->routes;
+    if (duda_worker_ctx(worker))
+        duda_after_response_cancel(duda_worker_ctx(worker), &service_entry->has);
     for (size_t i = 0; i < routes->n; i++)
         if (duda_routes_at(routes, i)->kind == DUDA_IS_STOP)
             duda_routes_at(routes, i)->stop(worker);

@@ -8,6 +8,7 @@
 #include "service/memory.h"
 #include "service/route_table.h"
 #include "service/scheduler.h"
+#include "service/task_create.h"
 #include "service/worker_ctx.h"
 
 enum { ID_BYTES = 8 };
@@ -43,17 +44,13 @@ static const struct duda_service_ref *spawning_service(const struct duda_worker_
     return worker_ctx->starts ? worker_ctx->starts : worker_ctx->runs ? worker_ctx->runs->owner : NULL;
 }
 
-int duda_task_spawn_sized(struct mk_worker *worker, const struct duda_task *task, size_t task_size,
-                          struct duda_ctx **out)
+int duda_task_create(struct duda_worker_ctx *worker_ctx, const struct duda_task *task, struct duda_ctx **out)
 {
-    struct duda_task full;
-    task = mk_sized_in(&full, sizeof full, task, task_size);
-    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
     struct duda_route_slot *route_slot = task_route_slot(worker_ctx, task->name);
     *out = NULL;
     if (task->stack > DUDA_STACK_MAX)
         return -EINVAL;
-    if (duda_route_slot_disabled_s(route_slot, mk_worker_now(worker)))
+    if (duda_route_slot_disabled_s(route_slot, mk_worker_now(worker_ctx->worker)))
         return -EAGAIN;
     struct task_run *k = duda_memory_acquire_block(worker_ctx, sizeof *k);
     if (!k)
@@ -80,9 +77,19 @@ int duda_task_spawn_sized(struct mk_worker *worker, const struct duda_task *task
         duda_memory_release_block(worker_ctx, k);
         return e;
     }
-    duda_wake(&k->d);
     *out = &k->d;
     return 0;
+}
+
+int duda_task_spawn_sized(struct mk_worker *worker, const struct duda_task *task, size_t task_size,
+                          struct duda_ctx **out)
+{
+    struct duda_task full;
+    task = mk_sized_in(&full, sizeof full, task, task_size);
+    int e = duda_task_create(duda_worker_ctx(worker), task, out);
+    if (!e)
+        duda_wake(*out);
+    return e;
 }
 
 const struct duda_service_ref *duda_task_owner(struct mk_worker *worker)

@@ -96,6 +96,7 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
     worker_ctx->sources = &settings->sources;
     worker_ctx->rules = &settings->rules;
     worker_ctx->sse_keep_alive_ms = settings->sse_keep_alive_ms;
+    worker_ctx->after_tasks_max = settings->after_tasks_max;
     worker_ctx->session_config = settings->session_config;
     worker_ctx->scopes = settings->scopes;
     worker_ctx->n_scopes = settings->n_services;

@@ -18,6 +18,7 @@ struct duda_plugin_config {
     uint32_t n_published; /* statistics series that counts published messages */
     struct duda_crash_policy rules;
     uint32_t sse_keep_alive_ms; /* 0: no comments */
+    uint32_t after_tasks_max;
     struct duda_session_config *session_config;
     mk_str stores[DUDA_STORES_MAX]; /* provided by sections of packages */
     size_t n_stores;

@@ -146,6 +146,7 @@ struct mine {
     struct duda_ctx *task;
 } *mine = NULL;
 void remove_old(struct duda_ctx *context, void *ctx);
+duda_fn send_welcome;
 /* ---- duda/template.h ---- */
 struct mk_buf error;
 /* ---- duda/test.h ---- */

@@ -53,6 +53,25 @@ static inline MK_API_MUST_USE int duda_task_spawn(struct mk_worker *worker, cons
 {
     return duda_task_spawn_sized(worker, task, sizeof *task, out);
 }
+/**
+ * Runs a function as a background task when the request has ended, whatever its outcome, such as to send a mail
+ * after the response: fn(task), a handler without a request, which may wait. The task gets a copy of `data`
+ * (`size` bytes), which duda_task_context() returns. The data must not contain pointers into the memory of the
+ * handler, which is gone by then: copy strings into it.
+ *
+ * A draining worker waits for its tasks, for at most `DrainTimeout`; afterwards their waits return -ECANCELED.
+ * A task is lost if the worker crashes: use the package `jobs` for work that must not be lost. Errors that the
+ * function returns are logged with the ID of the request. Returns 0; -EAGAIN: the worker has
+ * `BackgroundTasks` of [DUDA], or the function crashed too often; -EALREADY (in a task); -ENOMEM.
+ *
+ *     struct welcome {
+ *         char address[100];
+ *     } welcome = {"ana@example.org"};
+ *     int e = duda_after_response(d, send_welcome, &welcome, sizeof welcome);
+ */
+#define duda_after_response(d, fn, data, size) duda_after_response_named(d, #fn, fn, data, size)
+MK_API int duda_after_response_named(struct duda_ctx *d, const char *name, duda_fn *fn, const void *data,
+                                     size_t size) MK_API_MUST_USE;
 /** Returns the service whose DUDA_START() function is running, for use as the owner of tasks spawned later.
  * Valid for the lifetime of the worker. NULL outside DUDA_START() functions. */
 MK_API const struct duda_service_ref *duda_task_owner(struct mk_worker *worker);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DUDA_SERVICE_TASK_CREATE_H
+#define DUDA_SERVICE_TASK_CREATE_H
+
+#include <duda/task.h>
+
+#include "service/duda_ctx.h"
+
+/* Like duda_task_spawn(), but the task begins with duda_wake(). */
+int duda_task_create(struct duda_worker_ctx *worker_ctx, const struct duda_task *task, struct duda_ctx **out);
+
+#endif
