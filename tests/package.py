@@ -31,6 +31,17 @@ def guide_test(folder):
     return source
 
 
+def sanitizers_for_python():
+    """Environment variables for a Python interpreter that loads libraries built with sanitizers, and the libmonkey of build/dev."""
+    libraries = [call("cc", f"-print-file-name={name}").strip() for name in ("libasan.so", "libubsan.so")]
+    if not all(library.startswith("/") for library in libraries):
+        pytest.skip("needs the sanitizers of gcc as libraries")
+    own = ROOT / "build" / "dev" / "libmonkey.so.1"
+    return {"LD_PRELOAD": ":".join(libraries), "PYTHONMALLOC": "malloc",
+            "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter leaks at exit
+            **({"LIBMONKEY": str(own)} if own.exists() else {})}
+
+
 def has_package(name):
     return bool(shutil.which("pkg-config")) and subprocess.run(["pkg-config", "--exists", name], check=False).returncode == 0
 

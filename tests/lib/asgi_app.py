@@ -300,6 +300,13 @@ async def websocket(scope, receive, send):
         await send({"type": "websocket.close", "code": 4001, "reason": "enough"})
     if scope["path"] == "/fail":
         raise RuntimeError("broken")
+    if scope["path"] == "/invalid":
+        for message in ({"code": 5}, {"code": -1}, {"reason": "x" * 124}):
+            try:
+                await send({"type": "websocket.close", **message})
+            except ValueError:
+                events.append("invalid close")
+        await send({"type": "websocket.close", "code": 4000})
     if scope["path"] == "/block":
         await send({"type": "websocket.send", "text": "first"})
         block(scope)

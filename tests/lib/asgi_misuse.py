@@ -41,6 +41,17 @@ MESSAGES = [START, BODY, {**BODY, "more_body": True}, {"type": "http.response.bo
             {**HINT, "links": [b"x"] * 10000}, {**HINT, "links": []}, {"type": "http.response.early_hint"}]
 
 
+ACCEPT = {"type": "websocket.accept"}
+SOCKET = {"type": "websocket.send"}
+CLOSE = {"type": "websocket.close"}
+DENY = {"type": "websocket.http.response.start", "status": 401, "headers": []}
+MESSAGES += [ACCEPT, ACCEPT, ACCEPT, {**ACCEPT, "subprotocol": "none"}, {**ACCEPT, "subprotocol": 5}, {**ACCEPT, "headers": [(b"a b", b"c")]},
+             {**ACCEPT, "headers": 5}, {**SOCKET, "text": "text"}, {**SOCKET, "bytes": b"bytes"}, {**SOCKET, "bytes": bytes(3000000)}, {**SOCKET, "text": 5},
+             {**SOCKET, "text": "\ud800"}, SOCKET, {**SOCKET, "bytes": None}, CLOSE, {**CLOSE, "code": 5}, {**CLOSE, "code": "x"}, {**CLOSE, "code": 2 ** 70},
+             {**CLOSE, "reason": "x" * 200}, {**CLOSE, "reason": 5}, DENY, {**DENY, "status": 9}, {**DENY, "status": "x"}, {**DENY, "headers": [(1, 2)]},
+             {"type": "websocket.http.response.body", "body": b"no"}, {"type": "websocket.http.response.body", "body": 5, "more_body": True}]
+
+
 async def use(receive, send, n):
     """Calls receive() and send() n times, correctly or not."""
     for _ in range(n):
@@ -78,6 +89,14 @@ async def use(receive, send, n):
 
 
 def use_in_thread(receive, send):
+    if hasattr(receive, "__func__"):  # of a WebSocket: only its C functions check the thread
+        for awaitable in (receive(), send(ACCEPT), send(CLOSE), send({**SOCKET, "text": "text"})):
+            try:
+                awaitable.send(None)
+            except (RuntimeError, OSError, StopIteration):
+                pass
+            awaitable.close()
+        return
     for awaitable in (receive(), send(START)):
         try:
             awaitable.send(None)
@@ -120,6 +139,9 @@ async def fail(_receive, _send):
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
         raise RuntimeError
+    if scope["type"] == "websocket" and RANDOM.random() < 0.7:
+        await receive()
+        await send(ACCEPT)
     scope["asgi"].clear(), scope["extensions"].update(a=1), scope.pop("path"), scope["headers"].clear()
     kept.append((receive, send))
     del kept[:-50]
@@ -139,12 +161,28 @@ def app_or_nonsense(scope, receive, send):
     return app(scope, receive, send)
 
 
+def ask_socket(port, random_bytes):
+    with socket.create_connection(("127.0.0.1", port), 5) as client:
+        client.settimeout(random_bytes.choice([0.05, 0.2]))
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                       b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: none\r\n\r\n")
+        try:
+            client.recv(1000)
+            client.sendall(b"\x81\x82\0\0\0\0hi" + random_bytes.choice([b"", b"\x88\x80\0\0\0\0", b"\xff\xff", b"\x81\x81\0\0\0\0\xff"]))
+            client.recv(100000)
+        except OSError:
+            pass
+
+
 def ask(port, number):
     random_bytes = random.Random(number)
     body = random_bytes.choice([None, None, b"x" * 10, b"x" * 200000])
     if random_bytes.random() < 0.2:  # disconnects at once
         with socket.create_connection(("127.0.0.1", port), 5) as client:
             client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"[:random_bytes.randrange(60)])
+        return
+    if random_bytes.random() < 0.2:
+        ask_socket(port, random_bytes)
         return
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=random_bytes.choice([0.05, 0.2]))
     try:

@@ -30,10 +30,14 @@ server = libmonkey.Server(on_log=lambda level, text: use_kept())
 
 def uses(request, response):
     """Uses every attribute and method."""
-    for name in ("method", "target", "path", "query", "host", "scheme", "peer", "content"):
+    for name in ("method", "target", "path", "query", "host", "scheme", "peer", "version", "content"):
         yield lambda name=name: getattr(request, name)
     yield lambda: request.header("X-Secret")
     yield request.headers
+    yield request.trailers
+    yield lambda: request.cookie("a")
+    yield lambda: request.cookie("a\0b")
+    yield lambda: request.cookie(5)
     yield lambda: request.param("id")
     yield lambda: request.param("a\0b")
     yield request.read_now
@@ -41,6 +45,16 @@ def uses(request, response):
     yield lambda: response.set_status(404)
     yield lambda: response.add("X-A", "b")
     yield lambda: response.set("X-A", 5)
+    yield lambda: response.set(b"X-A\n", "b" * 100000)
+    yield lambda: response.remove("X-A")
+    yield lambda: response.remove(None)
+    yield lambda: response.add_trailer("X-T", "u")
+    yield lambda: response.add_trailer("Content-Length", "5")
+    yield lambda: response.add_trailer("X-T", "u" * 100000)
+    yield lambda: response.set_status(-1)
+    yield lambda: response.set_status("200")
+    yield lambda: response.set_status(2 ** 70)
+    yield lambda: response.send_file("/none")
     yield lambda: response.send_file(__file__)
     yield lambda: response._set_content(b"x")
 
@@ -49,13 +63,15 @@ def use(request, response):
     for attempt in uses(request, response):
         try:
             attempt()
-        except (libmonkey.Ended, RuntimeError, OSError, TypeError, ValueError):
+        except (libmonkey.Ended, RuntimeError, OSError, TypeError, ValueError, OverflowError, ctypes.ArgumentError):
             pass
 
 
 def use_socket(ws):
     for attempt in (lambda: ws.send("text"), lambda: ws.send(b"bytes"), lambda: ws.send(5), lambda: ws.send(bytes(300000)), lambda: ws.close(5),
                     lambda: ws.close(1000, "x" * 200), lambda: ws.request.path, lambda: ws.close("x"), lambda: ws.receive().send(None),
+                    ws.ping, lambda: ws.ping(b"x" * 126), lambda: ws.ping(5), lambda: ws.subprotocol, ws.abort, lambda: ws.close(2 ** 70),
+                    lambda: ws.close(-1), lambda: setattr(ws, "on_pong", 5),
                     lambda: type(ws)(1, 2)):
         if RANDOM.random() < 0.5:
             try:
@@ -130,18 +146,42 @@ def lazy(request, response):
 @server.route("GET /close/:id")
 def close(request, response):
     keep(request, response)
-    for function in (server.close, server.run, server.wait, lambda: server.listen("127.0.0.1:0"), lambda: server.start(1)):
+    for function in (server.close, server.run, server.wait, lambda: server.start(1), lambda: asyncio.run(server.serve())):
         try:
             function()
         except (RuntimeError, libmonkey.Error):
             pass
+    control()
     return "tried"
+
+
+def control():
+    """Calls all functions that change a server, correctly or not."""
+    for function in (lambda: server.unlisten(f"127.0.0.1:{server.listen('127.0.0.1:0')}"), lambda: server.unlisten("127.0.0.1:1"),
+                     lambda: server.unlisten("x\0"), lambda: server.unlisten(5), lambda: server.listen("127.0.0.1:0", tls=True), lambda: server.listen("x" * 9999),
+                     server.addresses, lambda: [s.close() for s in server.listener_sockets()], lambda: server.replace_certificate("x", "y"),
+                     lambda: server.replace_certificate(5), lambda: server.add_certificate(b"\0"), lambda: server.add_files({"/a": b"b"}),
+                     lambda: server.add_files({5: b"b"}), lambda: server.add_files({"/a": 5}), lambda: server.set_accept_filter(5),
+                     lambda: server.pause_accepting() or server.resume_accepting(), server.resume_accepting, lambda: server.set("SERVER", "KeepAlive", "x\n"),
+                     lambda: server.set("a\0", 5, object()), lambda: server.read("/none"), lambda: server.add_section("[" * 1000),
+                     lambda: asyncio.run(server.serve()), server.run, lambda: server.start(10 ** 9), lambda: server.start(-1),
+                     lambda: server.listen_socket(5), lambda: server.route("GET /late")(show), lambda: server.route(5)(show),
+                     lambda: server.websocket("/late", message_max=2 ** 70)(show), lambda: server.stop(float("nan"))):
+        if RANDOM.random() < 0.3:
+            try:
+                function()
+            except (RuntimeError, libmonkey.Error, TypeError, ValueError, AttributeError, OSError, OverflowError, ctypes.ArgumentError):
+                pass
+
+
+def show(_request, _response):
+    return "shown"
 
 
 @server.route("GET /thread/:id")
 def in_thread(request, response):
     keep(request, response)
-    thread = threading.Thread(target=use, args=(request, response))
+    thread = threading.Thread(target=lambda: (use(request, response), control()))
     thread.start()
     thread.join()
     return "joined"
@@ -280,6 +320,8 @@ def main():
     server.close()
     server.close()
     use_kept()
+    for _ in range(10):
+        control()
     server.stop()
     assert not leaks, leaks
     print("end", flush=True)

@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as websocket
 
 from monkey import ROOT, SECONDS
-from package import BINDING, SANITIZERS, Program, call
+from package import BINDING, SANITIZERS, Program, call, sanitizers_for_python
 from proc import wait_until
 
 FOLDER = ROOT / "tests" / "lib"
@@ -329,11 +329,7 @@ def sanitized(package, python, tmp_path_factory):
     limited = ["-DPy_LIMITED_API=0x030b0000"] if ".abi3." in extension.name else []
     call("cc", "-std=gnu17", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", *SANITIZERS, "-O1", "-fPIC", "-shared", *limited,
          "-I", sysconfig.get_path("include"), "-I", ROOT / "include", *sorted((BINDING / "src").glob("*.c")), "-o", extension)
-    libraries = [call("cc", f"-print-file-name={name}").strip() for name in ("libasan.so", "libubsan.so")]
-    if not all(library.startswith("/") for library in libraries):
-        pytest.skip("needs the sanitizers of gcc as libraries")
-    return package.environment | {"PYTHONPATH": str(folder), "LD_PRELOAD": ":".join(libraries), "PYTHONMALLOC": "malloc",
-                                  "ASAN_OPTIONS": "detect_leaks=0"}  # the interpreter leaks at exit: see the next test
+    return package.environment | sanitizers_for_python() | {"PYTHONPATH": str(folder)}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -389,6 +385,12 @@ def test_asgi_websocket_sender_waits_for_slow_client(server):
         with pytest.raises(ConnectionClosed) as caught:
             client.recv(SECONDS)
         assert (caught.value.rcvd.code, caught.value.rcvd.reason) == (4001, "enough")
+
+
+def test_asgi_websocket_invalid_close_raises(server):
+    with connect(server, "/invalid") as client, pytest.raises(ConnectionClosed) as caught:
+        client.recv(SECONDS)
+    assert caught.value.rcvd.code == 4000 and events(server).count("invalid close") == 3
 
 
 def test_asgi_websocket_failure_closes_with_1011(server):

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect as websocket
 
 from monkey import ROOT, SECONDS
-from package import BINDING, PIP, call
+from package import BINDING, PIP, call, sanitizers_for_python
 from proc import wait_until
 
 APP = ROOT / "tests" / "lib" / "python_app.py"
@@ -216,7 +216,8 @@ HOSTILE = ROOT / "tests" / "lib" / "python_misuse.py"
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("how", ["threads", "loop", "asyncio", "drop"])
 def test_python_misuse_raises_and_never_crashes(package, python, how, seed):
-    done = subprocess.run([python, "-X", "faulthandler", HOSTILE, how, str(seed)], env=package.environment, capture_output=True, text=True,
+    environment = package.environment | (sanitizers_for_python() if seed else {})
+    done = subprocess.run([python, "-X", "faulthandler", HOSTILE, how, str(seed)], env=os.environ | environment, capture_output=True, text=True,
                           timeout=55, check=False)
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr[-3000:]
 

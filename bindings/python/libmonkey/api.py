@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint32,
-                    c_uint64, c_void_p)
+import socket
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint8, c_uint16,
+                    c_uint32, c_uint64, c_void_p)
 from typing import Any
 
 NEXT, DONE, WAIT, REFUSE = range(1, 5)  # enum mk_verdict
@@ -56,6 +57,23 @@ Read = CFUNCTYPE(c_ssize_t, c_void_p, c_void_p, c_size_t)
 Close = CFUNCTYPE(None, c_void_p)
 
 
+class Addr(Structure):
+    """struct mk_addr"""
+    _fields_ = [("ip", c_uint8 * 16), ("port", c_uint16), ("is_unix", c_uint8)]
+
+    def text(self) -> str:
+        """Returns the address without its port, as Request.peer does."""
+        ip = bytes(self.ip)
+        if self.is_unix:
+            return "unix:"
+        if ip[:12] == bytes(10) + b"\xff\xff":
+            return socket.inet_ntop(socket.AF_INET, ip[12:])
+        return socket.inet_ntop(socket.AF_INET6, ip)
+
+
+Accepts = CFUNCTYPE(c_bool, POINTER(Addr), c_void_p)
+
+
 class Options(Structure):
     """struct mk_server_options"""
     _fields_ = [("size", c_size_t), ("on_log", Log), ("log_ctx", c_void_p), ("in_memory", c_bool),
@@ -65,6 +83,11 @@ class Options(Structure):
 class Param(Structure):
     """struct mk_router_param, with only the signed member of its union"""
     _fields_ = [("name", Str), ("value", Str), ("type", c_int), ("as_int", c_int64)]
+
+
+class MemoryFile(Structure):
+    """struct mk_memory_file"""
+    _fields_ = [("path", c_char_p), ("content", Str), ("gzip", Str), ("br", Str), ("type", c_char_p), ("modified", c_int64)]
 
 
 class SourceOps(Structure):
@@ -105,6 +128,15 @@ DECLARATIONS: dict[str, tuple[Any, ...]] = {
     "mk_server_add_route": (c_int, c_void_p, c_char_p, Handler, c_void_p),
     "mk_server_listen": (c_int, c_void_p, c_char_p, POINTER(c_uint)),
     "mk_server_listen_fd": (c_int, c_void_p, c_int, c_bool),
+    "mk_server_unlisten": (c_int, c_void_p, c_char_p),
+    "mk_server_address": (c_int, c_void_p, c_size_t, c_char_p, c_size_t),
+    "mk_server_listener_fd": (c_int, c_void_p, c_size_t, c_size_t),
+    "mk_server_add_certificate": (c_int, c_void_p, c_char_p, c_char_p),
+    "mk_server_replace_certificate": (c_int, c_void_p, c_char_p, c_char_p, c_char_p),
+    "mk_server_add_files": (c_int, c_void_p, POINTER(MemoryFile), c_size_t, c_size_t),
+    "mk_server_set_accept_filter": (c_int, c_void_p, Accepts, c_void_p),
+    "mk_server_pause_accepting": (c_int, c_void_p),
+    "mk_server_resume_accepting": (c_int, c_void_p),
     "mk_server_start": (c_int, c_void_p, c_uint),
     "mk_server_fd": (c_int, c_void_p),
     "mk_server_step": (c_int, c_void_p),
@@ -121,6 +153,9 @@ DECLARATIONS: dict[str, tuple[Any, ...]] = {
     "mk_request_header": (Str, c_void_p, Str),
     "mk_request_header_at": (c_bool, c_void_p, c_size_t, POINTER(Str), POINTER(Str)),
     "mk_server_param": (POINTER(Param), c_void_p, c_char_p),
+    "mk_request_version": (c_uint, c_void_p),
+    "mk_request_cookie_view": (Str, c_void_p, c_char_p),
+    "mk_request_trailer_at": (c_bool, c_void_p, c_size_t, POINTER(Str), POINTER(Str)),
     "mk_request_read": (c_ssize_t, c_void_p, c_void_p, c_size_t),
     "mk_request_resume": (None, c_void_p),
     "mk_request_set_handler_timeout": (c_int, c_void_p, c_uint32),
@@ -133,11 +168,16 @@ DECLARATIONS: dict[str, tuple[Any, ...]] = {
     "mk_websocket_open": (c_int, c_void_p, c_void_p, POINTER(WebSocketOptions), c_void_p, POINTER(c_void_p)),
     "mk_websocket_send": (c_int, c_void_p, c_int, Str),
     "mk_websocket_close": (c_int, c_void_p, c_uint, Str),
+    "mk_websocket_ping": (c_int, c_void_p, Str),
+    "mk_websocket_abort": (None, c_void_p),
+    "mk_websocket_subprotocol": (Str, c_void_p),
     "mk_websocket_pause": (None, c_void_p),
     "mk_websocket_resume": (None, c_void_p),
     "mk_response_set_status": (c_int, c_void_p, c_uint),
     "mk_response_add_header": (c_int, c_void_p, Str, Str),
     "mk_response_set_header": (c_int, c_void_p, Str, Str),
+    "mk_response_remove_header": (c_int, c_void_p, Str),
+    "mk_response_add_trailer": (c_int, c_void_p, Str, Str),
     "mk_response_set_body": (c_int, c_void_p, Str),
     "mk_response_set_body_file": (c_int, c_void_p, c_int, ctypes.c_uint64, ctypes.c_uint64),
     "mk_response_set_body_source": (c_int, c_void_p, POINTER(SourceOps), c_void_p, c_int64),

@@ -18,6 +18,7 @@ from . import _asgi
 from ._asgi import Disconnected
 from .api import DONE, REFUSE, WAIT, lib
 from .server import Error, Server
+from .websocket import count_bytes
 
 __all__ = ["Disconnected", "Host"]
 
@@ -76,7 +77,7 @@ class WebSocket(_asgi.Socket):
         return DONE
 
     def on_message(self, data: str | bytes) -> None:
-        self.size += len(data)
+        self.size += count_bytes(data)
         self.receive_later({"type": "websocket.receive", "text" if isinstance(data, str) else "bytes": data})
         if self.size >= MESSAGES_MAX and self._is_open:
             self.is_paused = True
@@ -109,7 +110,7 @@ class WebSocket(_asgi.Socket):
             self.reader = self.loop.create_future()
             await self.reader
         message = self.received.popleft()
-        self.size -= len(message.get("text") or message.get("bytes") or b"")
+        self.size -= count_bytes(message.get("text") or message.get("bytes") or b"")
         if self.is_paused and self.size < MESSAGES_MAX // 2:
             self.is_paused = False
             self._pause(False)
@@ -135,6 +136,8 @@ class WebSocket(_asgi.Socket):
         elif kind == "websocket.close" and not self.close_sent:
             self.close(message.get("code", 1000), message.get("reason") or "")
         elif kind == "websocket.http.response.start" and self.accepted is None and self.denial is None:
+            if not 200 <= message["status"] <= 599:
+                raise ValueError(f"invalid status {message['status']}: expected 200 to 599")
             self.denial = (message["status"], list(message.get("headers") or ()), b"")
         elif kind == "websocket.http.response.body" and self.denial is not None:
             status, headers, body = self.denial
@@ -155,11 +158,11 @@ class WebSocket(_asgi.Socket):
             await self.wait_writable()
 
     def close(self, code: int, reason: str) -> None:
-        self.close_sent = True
-        if self._is_open:
-            self._close(code, reason)
-        else:
+        if not self._is_open:
             self._resume()
+        elif self._close(code, reason) == -errno.EINVAL:
+            raise ValueError("invalid close code, or a reason of more than 123 bytes")
+        self.close_sent = True
 
 
 class Lifespan:

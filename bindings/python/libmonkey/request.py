@@ -86,6 +86,16 @@ class Request(Handle):
         """the client's address"""
         return self._present(lib.mk_request_client_text)
 
+    @property
+    def version(self) -> str:
+        """the HTTP version: 1.0, 1.1 or 2"""
+        number = lib.mk_request_version(self._use())
+        return f"{number // 10}.{number % 10}" if number < 20 else str(number // 10)
+
+    def cookie(self, name: str) -> str | None:
+        """Returns the value of a cookie, or None."""
+        return self._text(lambda pointer: lib.mk_request_cookie_view(pointer, as_c(name)))
+
     def header(self, name: str, otherwise: str | None = None) -> str | None:
         """Returns the value of a header; its name is case-insensitive."""
         text, _data = as_str(name)
@@ -101,13 +111,20 @@ class Request(Handle):
         text: str = param.value.text() or ""
         return int(text) if param.type in (INT, UINT) else text
 
-    def headers(self) -> list[tuple[str, str]]:
-        """Returns all headers as (name, value) pairs."""
+    def _fields(self, function: Callable[..., bool]) -> list[tuple[str, str]]:
         name, value = Str(), Str()
         found: list[tuple[str, str]] = []
-        while lib.mk_request_header_at(self._use(), len(found), ctypes.byref(name), ctypes.byref(value)):
+        while function(self._use(), len(found), ctypes.byref(name), ctypes.byref(value)):
             found.append((name.text() or "", value.text() or ""))
         return found
+
+    def headers(self) -> list[tuple[str, str]]:
+        """Returns all headers as (name, value) pairs."""
+        return self._fields(lib.mk_request_header_at)
+
+    def trailers(self) -> list[tuple[str, str]]:
+        """Returns the trailers, which follow the body, once the whole body was read."""
+        return self._fields(lib.mk_request_trailer_at)
 
     # ---- Body ----
 
@@ -243,6 +260,18 @@ class Response(Handle):
     def set(self, name: Text, value: Text) -> None:
         """Sets a header, replacing all headers of the same name."""
         self._change_header(lib.mk_response_set_header, name, value)
+
+    def remove(self, name: Text) -> None:
+        """Removes all headers of a name."""
+        text, name_data = as_str(name)
+        self._check(lib.mk_response_remove_header(self._use(), text))
+        self._has_type = self._has_type and name_data.lower() != b"content-type"
+
+    def add_trailer(self, name: Text, value: Text) -> None:
+        """Adds a trailer, which follows the body. A generator may add trailers until it ends. The client gets them if it accepts
+        trailers, and the length of the body is not known in advance."""
+        (n, _name), (v, _value) = as_str(name), as_str(value)
+        self._check(lib.mk_response_add_trailer(self._use(), n, v))
 
     def send_file(self, path: str | os.PathLike[str]) -> None:
         """Sends a file as the body. Its name determines the media type unless Content-Type was set."""

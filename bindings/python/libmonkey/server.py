@@ -14,16 +14,17 @@ import socket as sockets
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from .api import DONE, REFUSE, WAIT, Close, Handler, Log, Options, Str, as_bytes, as_c, lib
+from .api import DONE, REFUSE, WAIT, Accepts, Close, Handler, Log, MemoryFile, Options, Str, as_bytes, as_c, as_str, lib
 from .events import encode_event
 from .request import Deferred, Request, Response
 from .source import AsyncSource, Source, Sources
 from .websocket import WebSocket, WebSockets
 
 LEVELS = ("error", "warn", "info", "debug")
+ADDRESS_MAX = 192  # bytes of the text of an address
 POLL_MS = 1000  # maximum time until run() notices a signal that arrived just before it started to wait
 TEXT, BYTES, JSON = "text/plain; charset=utf-8", "application/octet-stream", "application/json"
 EVENTS = "text/event-stream"
@@ -106,6 +107,7 @@ class Server:
         self._ended: asyncio.Future[int] | None = None  # the future that serve() awaits
         self._watched: int | None = None  # the descriptor that the event loop watches
         self._loop_thread: int | None = None
+        self._is_stepping = False  # run() or serve() is active
         self._users = 0  # number of active calls to run() and wait()
         self._changed = threading.Condition(threading.RLock())  # protects the pointer from close() in another thread
 
@@ -142,14 +144,19 @@ class Server:
 
     # ---- Configuration ----
 
+    def _call_library(self, function: Callable[..., int], *arguments: Any) -> int:
+        """Calls a function of the library, which close() in another thread must not interrupt."""
+        with self._changed:
+            return self._check(function(self._use(), *arguments))
+
     def read(self, path: str | os.PathLike[str]) -> None:
         """Reads a configuration file, or the monkey.conf of a folder."""
-        self._check(lib.mk_server_load_config(self._use(), as_c(str(path))))
+        self._call_library(lib.mk_server_load_config, as_c(str(path)))
         self._configured = None
 
     def set(self, section: str, key: str, value: object) -> None:
         """Sets a configuration key: server.set("SERVER", "KeepAliveTimeout", "5s")."""
-        self._check(lib.mk_server_set(self._use(), as_c(section), as_c(key), as_c(str(value))))
+        self._call_library(lib.mk_server_set, as_c(section), as_c(key), as_c(str(value)))
         if self._configured is not None:
             self._configured.add((section.lower(), key.lower()))
 
@@ -159,22 +166,89 @@ class Server:
 
     def add_section(self, section: str) -> None:
         """Starts another section with this name, to which the following calls of set() apply."""
-        self._check(lib.mk_server_add_section(self._use(), as_c(section)))
+        self._call_library(lib.mk_server_add_section, as_c(section))
 
     def add_host(self, names: str | None = None, root: str | os.PathLike[str] | None = None) -> None:
         """Adds a virtual host with these names, separated by spaces, and this document root."""
-        self._check(lib.mk_server_add_vhost(self._use(), names and as_c(names), root and as_c(str(root))))
+        self._call_library(lib.mk_server_add_vhost, names and as_c(names), root and as_c(str(root)))
+
+    def add_certificate(self, certificate: str | bytes, key: str | bytes | None = None) -> None:
+        """Adds a certificate to the host that was added last, or to all hosts. Both arguments are PEM text, not file names; without
+        `key`, the certificate contains its key."""
+        self._call_library(lib.mk_server_add_certificate, as_c(certificate), key and as_c(key))
+
+    def add_files(self, files: Mapping[str, str | bytes]) -> None:
+        """Serves files from memory: maps paths of URLs, such as "/app.js", to contents."""
+        contents = [as_str(content) for content in files.values()]
+        entries = (MemoryFile * len(files))(*(MemoryFile(path=as_c(path), content=text) for path, (text, _) in zip(files, contents)))
+        self._handlers.append((entries, contents))  # the library does not copy the contents
+        self._call_library(lib.mk_server_add_files, entries, len(files), ctypes.sizeof(MemoryFile))
+
+    def set_accept_filter(self, accepts: Callable[[str], object]) -> None:
+        """Accepts or rejects each connection, before TLS and HTTP: accepts(address) returns whether to serve the client. It must not
+        block. A client is also rejected if accepts() raises an exception."""
+        def filter_client(addr: Any, _ctx: int) -> bool:
+            try:
+                with self._active_calls:
+                    return bool(accepts(addr.contents.text()))
+            except BaseException as problem:  # exceptions must not propagate into C
+                self._report(problem)
+                return False
+
+        callback = Accepts(filter_client)
+        self._handlers.append(callback)
+        self._call_library(lib.mk_server_set_accept_filter, callback, None)
+
+    # ---- Listeners and certificates: also while the server is running, and from any thread ----
 
     def listen(self, where: str = "127.0.0.1:0", tls: bool = False) -> int:
         """Listens on an address, and returns the port."""
         port = ctypes.c_uint()
-        text = f"{where} tls" if tls else where
-        self._check(lib.mk_server_listen(self._use(), as_c(text), ctypes.byref(port)))
+        self._call_library(lib.mk_server_listen, as_c(f"{where} tls" if tls else where), ctypes.byref(port))
         return port.value
 
     def listen_socket(self, socket: sockets.socket, tls: bool = False) -> None:
         """Listens on a bound socket; the caller keeps ownership of it."""
-        self._check(lib.mk_server_listen_fd(self._use(), socket.fileno(), tls))
+        self._call_library(lib.mk_server_listen_fd, socket.fileno(), tls)
+
+    def unlisten(self, where: str) -> None:
+        """Closes a listener of the running server. `where` is an address as in listen(), or one of addresses(). Open connections
+        are served as before."""
+        self._call_library(lib.mk_server_unlisten, as_c(where))
+
+    def addresses(self) -> list[str]:
+        """Returns the addresses of the listeners, with their ports, once the server has started."""
+        found: list[str] = []
+        buf = ctypes.create_string_buffer(ADDRESS_MAX)
+        with self._changed:
+            while lib.mk_server_address(self._use(), len(found), buf, ADDRESS_MAX) == 0:
+                found.append(buf.value.decode())
+        return found
+
+    def listener_sockets(self) -> list[sockets.socket]:
+        """Returns duplicates of all listening sockets, once the server has started. Pass all of them to a successor, which calls
+        listen_socket() for each before it starts; then stop this server. No client is refused in the meantime."""
+        found: list[sockets.socket] = []
+        with self._changed:
+            for i in range(len(self.addresses())):
+                n = 0
+                while (fd := lib.mk_server_listener_fd(self._use(), i, n)) >= 0:
+                    found.append(sockets.socket(fileno=fd))
+                    n += 1
+        return found
+
+    def replace_certificate(self, certificate: str | bytes, key: str | bytes | None = None, name: str | None = None) -> None:
+        """Replaces the certificate of the host with this name, or of all hosts that have one, while the server is running. The
+        arguments are as for add_certificate()."""
+        self._call_library(lib.mk_server_replace_certificate, name and as_c(name), as_c(certificate), key and as_c(key))
+
+    def pause_accepting(self) -> None:
+        """Lets new connections wait in the kernel's queue, for example while a database is overloaded."""
+        self._call_library(lib.mk_server_pause_accepting)
+
+    def resume_accepting(self) -> None:
+        """Accepts connections again."""
+        self._call_library(lib.mk_server_resume_accepting)
 
     def route(self, what: str, content: bool = False, events: bool = False) -> Callable[[Function], Function]:
         """Decorates a handler: `@server.route("GET /users/:id<int>")`.
@@ -194,7 +268,7 @@ class Server:
         """
         def decorate(function: Function) -> Function:
             callback = Handler(self._handler_callback(Route(function, content, events)))
-            self._check(lib.mk_server_add_route(self._use(), as_c(what), callback, None))
+            self._call_library(lib.mk_server_add_route, as_c(what), callback, None)
             self._handlers.append(callback)
             return function
         return decorate
@@ -224,7 +298,7 @@ class Server:
                     return REFUSE
 
             callback = Handler(handle)
-            self._check(lib.mk_server_add_route(self._use(), as_c(what), callback, None))
+            self._call_library(lib.mk_server_add_route, as_c(what), callback, None)
             self._handlers.append((callback, options))
             return function
         return decorate
@@ -381,8 +455,17 @@ class Server:
             self._active_calls.calls -= 1
             self._changed.notify_all()
 
+    def _begin_stepping(self) -> None:
+        """Called by run() and serve(), of which only one may run, because all steps belong to one thread."""
+        with self._changed:
+            if self._is_stepping:
+                raise RuntimeError("the server is running already")
+            self._use()
+            self._is_stepping = True
+
     def run(self) -> None:
         """Serves in the calling thread until stop() is called or a KeyboardInterrupt is raised."""
+        self._begin_stepping()
         pointer = self._begin_use()
         try:
             fd = self._check(lib.mk_server_fd(pointer))
@@ -392,6 +475,7 @@ class Server:
                 self._raise_interruption()
         finally:
             self._end_use()
+            self._is_stepping = False
 
     def start(self, threads: int = 1) -> None:
         """Serves in `threads` background threads until stop() is called. wait() returns when the threads have ended."""
@@ -401,9 +485,16 @@ class Server:
 
     async def serve(self, step: Callable[[], int] | None = None) -> None:
         """Serves in the asyncio event loop until stop() is called or the task is cancelled. Only libmonkey.asgi passes `step`."""
+        self._begin_stepping()
+        try:
+            await self._serve_in_loop(step)
+        finally:
+            self._is_stepping = False
+
+    async def _serve_in_loop(self, step: Callable[[], int] | None) -> None:
+        fd = self._check(lib.mk_server_fd(self._use()))
         self._loop, self._loop_thread = asyncio.get_running_loop(), threading.get_ident()
         running.add(self)
-        fd = self._check(lib.mk_server_fd(self._use()))
         self._ended = self._loop.create_future()
 
         def run_step() -> None:

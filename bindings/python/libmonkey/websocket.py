@@ -26,10 +26,15 @@ INTERNAL_ERROR = 1011
 Data = Union[str, bytes]
 
 
+def count_bytes(data: Data) -> int:
+    """Returns the number of bytes of a message; text counts as UTF-8."""
+    return len(data) if isinstance(data, bytes) or data.isascii() else len(data.encode())
+
+
 class WebSocket(Handle):
     """A WebSocket. Use it only in the thread that serves it: in its callbacks, or in the event loop of `await server.serve()`.
 
-    Without asyncio, the handler sets `on_message(data)` and, if needed, `on_writable()` and `on_close(code, reason)`. A coroutine
+    Without asyncio, the handler sets `on_message(data)` and, if needed, `on_writable()`, `on_pong(data)` and `on_close(code, reason)`. A coroutine
     receives messages with `async for data in socket`. Text is str, binary data is bytes.
     """
 
@@ -39,6 +44,7 @@ class WebSocket(Handle):
         self.on_message: Callable[[Data], object] | None = None
         self.on_writable: Callable[[], object] | None = None
         self.on_close: Callable[[int, str], object] | None = None
+        self.on_pong: Callable[[bytes], object] | None = None
         self.close_code: int | None = None  # set when the WebSocket is closed
         self.close_reason = ""
         self._received: collections.deque[Data] = collections.deque()
@@ -83,7 +89,7 @@ class WebSocket(Handle):
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
         data = self._received.popleft()
-        self._size -= len(data)
+        self._size -= count_bytes(data)
         if self._is_paused and self._size < QUEUED_MAX // 2 and self._pointer is not None:
             self._is_paused = False
             lib.mk_websocket_resume(self._pointer)
@@ -106,6 +112,27 @@ class WebSocket(Handle):
         if lib.mk_websocket_close(self._use(), code, text) == -errno.EINVAL:
             raise ValueError("invalid close code, or a reason of more than 123 bytes")
 
+    @property
+    def subprotocol(self) -> str | None:
+        """the subprotocol that was chosen, or None"""
+        text: str | None = lib.mk_websocket_subprotocol(self._use()).text()
+        return text
+
+    def ping(self, data: str | bytes = b"") -> None:
+        """Sends a ping with up to 125 bytes; on_pong(data) is called when the reply arrives. Raises Ended if the WebSocket is
+        closed."""
+        text, _data = as_str(data)
+        result = lib.mk_websocket_ping(self._use(), text)
+        if result == -errno.EINVAL:
+            raise ValueError("a ping may have up to 125 bytes")
+        if result < 0:
+            raise Ended("the WebSocket is closed")
+
+    def abort(self) -> None:
+        """Closes the connection at once, without the closing handshake. Does nothing if the WebSocket is already closed."""
+        if self._pointer is not None:
+            lib.mk_websocket_abort(self._use())
+
     # ---- Called by the library ----
 
     def _deliver(self, data: Data) -> None:
@@ -113,7 +140,7 @@ class WebSocket(Handle):
             self.on_message(data)
             return
         self._received.append(data)
-        self._size += len(data)
+        self._size += count_bytes(data)
         _wake(self._reader)
         if self._size >= QUEUED_MAX and self._pointer is not None:
             self._is_paused = True
@@ -124,6 +151,10 @@ class WebSocket(Handle):
         _wake(self._writer)
         if self.on_writable:
             self.on_writable()
+
+    def _receive_pong(self, data: bytes) -> None:
+        if self.on_pong:
+            self.on_pong(data)
 
     def _end(self, code: int, reason: str) -> None:
         self._pointer = None
@@ -147,7 +178,7 @@ class WebSockets:
         self._server = server
         self._open: dict[int, WebSocket] = {}
         self._last = 0
-        self._ops = WebSocketOps(WebSocketMessage(self._on_message), WebSocketWritable(self._on_writable), WebSocketPong(),
+        self._ops = WebSocketOps(WebSocketMessage(self._on_message), WebSocketWritable(self._on_writable), WebSocketPong(self._on_pong),
                                  WebSocketClose(self._on_close))
 
     def options(self, subprotocols: str | None, origins: str | None, message_max: int) -> WebSocketOptions:
@@ -205,6 +236,11 @@ class WebSockets:
     def _on_writable(self, key: int, _socket: int) -> None:
         socket = self._open[key]
         self._run(socket, socket._become_writable)
+
+    def _on_pong(self, key: int, _socket: int, data: Str) -> None:
+        content = data.bytes() or b""
+        socket = self._open[key]
+        self._run(socket, lambda: socket._receive_pong(content))
 
     def _on_close(self, key: int, _socket: int, code: int, reason: Str) -> None:
         socket = self._open.pop(key)
