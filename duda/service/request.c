@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accessors of the request. */
 
+#include <monkey/upstream.h>
+
 #include "service/duda_ctx.h"
 
 struct mk_request *duda_request(struct duda_ctx *d)
@@ -43,6 +45,46 @@ mk_str duda_header_view(struct duda_ctx *d, const char *name)
 mk_str duda_header(struct duda_ctx *d, const char *name)
 {
     return copy_or_null(d, duda_header_view(d, name));
+}
+
+/* Is it a header that `isolate` has added for its own process? */
+static bool is_internal_header(mk_str name)
+{
+    return mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_CLIENT)) ||
+           mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)) ||
+           mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_SIGNATURE));
+}
+
+bool duda_header_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value)
+{
+    mk_str raw_name, raw_value;
+    for (size_t at = 0; d->request && mk_request_header_at(d->request, at, &raw_name, &raw_value); at++) {
+        if (is_internal_header(raw_name) || i-- > 0)
+            continue;
+        *name = duda_strdup(d, raw_name);
+        *value = duda_strdup(d, raw_value);
+        return true;
+    }
+    return false;
+}
+
+mk_str duda_host(struct duda_ctx *d)
+{
+    return d->request ? copy_or_null(d, mk_request_host(d->request)) : MK_STR_NULL;
+}
+
+mk_str duda_scheme(struct duda_ctx *d)
+{
+    return d->request ? copy_or_null(d, mk_request_scheme(d->request)) : MK_STR_NULL;
+}
+
+mk_str duda_request_url(struct duda_ctx *d)
+{
+    mk_str authority = duda_header_view(d, "Host");
+    if (!d->request || !authority.len)
+        return MK_STR_NULL;
+    return duda_sprintf(d, "%.*s://%.*s%.*s", MK_STR_ARG(mk_request_scheme(d->request)),
+                        MK_STR_ARG(authority), MK_STR_ARG(mk_request_uri(d->request)));
 }
 
 mk_str duda_client_ip(struct duda_ctx *d)
@@ -112,16 +154,55 @@ static mk_str decode_query_component(struct duda_ctx *d, mk_str text)
     return mk_buf_str(&out);
 }
 
+/* Splits the next pair off `rest`, which becomes absent after the last one. */
+static void split_query_pair(mk_str *rest, mk_str *key, mk_str *value)
+{
+    mk_str pair = mk_str_cut(rest, '&');
+    *key = mk_str_cut(&pair, '=');
+    *value = pair.p ? pair : MK_STR("");
+}
+
+static bool is_query_key(struct duda_ctx *d, mk_str key, mk_str expected)
+{
+    bool is_plain = mk_str_find(key, '%') == MK_STR_NONE && mk_str_find(key, '+') == MK_STR_NONE;
+    return mk_str_eq(is_plain ? key : decode_query_component(d, key), expected);
+}
+
+bool duda_query_next(struct duda_ctx *d, const char *name, size_t *at, mk_str *value)
+{
+    mk_str query = d->request ? mk_request_query(d->request) : MK_STR_NULL, expected = mk_str_from_c(name),
+           key, raw;
+    mk_str rest = *at <= query.len ? mk_str_skip(query, *at) : MK_STR_NULL;
+    while (rest.p) {
+        split_query_pair(&rest, &key, &raw);
+        *at = rest.p ? (size_t)(rest.p - query.p) : query.len + 1;
+        if (is_query_key(d, key, expected)) {
+            *value = decode_query_component(d, raw);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool duda_query_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value)
+{
+    mk_str rest = d->request ? mk_request_query(d->request) : MK_STR_NULL, key, raw;
+    while (rest.p) {
+        split_query_pair(&rest, &key, &raw);
+        if ((key.len == 0 && raw.len == 0) || i-- > 0) /* an empty pair, as in "a&&b", is not a parameter */
+            continue;
+        *name = decode_query_component(d, key);
+        *value = decode_query_component(d, raw);
+        return true;
+    }
+    return false;
+}
+
 mk_str duda_query(struct duda_ctx *d, const char *name)
 {
-    mk_str rest = d->request ? mk_request_query(d->request) : MK_STR_NULL, expected = mk_str_from_c(name);
-    while (rest.p) {
-        mk_str pair = mk_str_cut(&rest, '&'), key = mk_str_cut(&pair, '=');
-        bool is_plain = mk_str_find(key, '%') == MK_STR_NONE && mk_str_find(key, '+') == MK_STR_NONE;
-        if (mk_str_eq(is_plain ? key : decode_query_component(d, key), expected))
-            return decode_query_component(d, pair.p ? pair : MK_STR(""));
-    }
-    return MK_STR_NULL;
+    size_t at = 0;
+    mk_str value;
+    return duda_query_next(d, name, &at, &value) ? value : MK_STR_NULL;
 }
 
 const char *duda_query_or(struct duda_ctx *d, const char *name, const char *otherwise)

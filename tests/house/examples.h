@@ -101,6 +101,8 @@ struct duda_postgres_copy *copy = NULL;
 mk_str key, last;
 struct duda_redis *redis = NULL;
 /* ---- duda/request.h ---- */
+int filter;
+void add_tag(int *filter, mk_str tag);
 size_t count = 0;
 const char *text = "";
 /* ---- duda/send.h ---- */
