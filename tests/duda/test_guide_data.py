@@ -54,6 +54,7 @@ static mk_str make_page(struct duda_ctx *d) { return duda_sprintf(d, "page %d", 
 """, 'DUDA_SERVICE(NAME, DUDA_GET("/NAME/:key", show, ""));'),
     "sql": ("sql: databases", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show, ""));'),
     "rows": ("Rows as structs", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", add, ""), DUDA_GET("/NAME", find, ""));'),
+    "export": ("Large results", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", export, ""));'),
     "rate": ("http: requests to other servers", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
     "thumbnail": ("subprocess: other programs", 0, ["subprocess"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", thumbnail, ""));'),
     "shop": ("jobs: work in the background", 0, [], """
@@ -158,6 +159,7 @@ def test_code_blocks_work_with_real_servers(monkey, site):
         desk = {"id": 3, "name": "desk", "price": 19.5}
         assert server.get("/rows", "POST", fields=[("Content-Type", "application/json")], body=json.dumps(desk).encode()).status == 201
         assert json.loads(server.get("/rows?name=desk").text) == [desk] and server.get("/rows?name=none").text == "[]"
+        assert server.get("/export").text == "lamp\nsofa\ndesk\n"
         assert server.get("/rate").text == "/rates?of=EUR is 7"
         small = server.get("/thumbnail", "POST", body=b"picture")
         assert (small.text, small["Content-Type"]) == ("- -resize 200x200 png:-\npicture", "image/png")

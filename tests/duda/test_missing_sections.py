@@ -49,6 +49,14 @@ static int all(struct duda_ctx *d)
     EXPECT(duda_sql_query(d, db, &result, "SELECT 1"));
     EXPECT(duda_sql_batch(d, db, queries, 2, results));
     EXPECT(duda_sql_begin(d, db));
+    static const struct duda_schema nothing = {.name = "nothing"};
+    const struct duda_sql_transaction_options options = {.read_only = true};
+    struct duda_sql_cursor *cursor;
+    EXPECT(duda_sql_begin_with(d, db, &options));
+    EXPECT(duda_sql_transaction(d, db, NULL, NULL, NULL));
+    EXPECT(duda_sql_query_struct(d, db, &result, "SELECT :a", &nothing, NULL));
+    EXPECT(duda_sql_query_arguments(d, db, &result, "SELECT :a", NULL, 0));
+    EXPECT(duda_sql_cursor_open(d, db, &result, "SELECT 1", NULL, 0, &cursor));
     EXPECT(duda_sql_commit(d, db));
     EXPECT(duda_sql_rollback(d, db));
     struct duda_store *store = duda_store_find(d, name);

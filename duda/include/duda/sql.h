@@ -321,6 +321,43 @@ MK_API int duda_sql_query_arguments(struct duda_ctx *d, struct duda_sql_db *db,
                                     struct duda_sql_result *result, const char *text,
                                     const struct duda_sql_argument *arguments, size_t n) MK_API_MUST_USE;
 
+/* ---- Large results ---- */
+
+/** A query whose rows are read in batches. */
+struct duda_sql_cursor;
+
+/**
+ * Runs a query whose result may be larger than memory: the rows are read from the database in batches of about
+ * 64 KB, on demand, so a slow client slows down the query instead of filling memory. *out and *result must
+ * live until the cursor is closed; after an error of this function or of those below, result->error describes
+ * the error. Parameters as for duda_sql_query_values().
+ *
+ * Outside a transaction, the cursor occupies a connection in a read-only transaction of its own, and sees the
+ * database as it was at the first row. In a transaction, it belongs to that transaction. It is closed when the
+ * handler returns or is cancelled, for example because the client has disconnected. `Timeout` limits each
+ * batch, and `MaxResultSize` its size.
+ *
+ *     struct duda_sql_cursor *cursor;
+ *     struct person person;
+ *     int e = duda_sql_cursor_open(d, db, &result, "SELECT name, age FROM people", NULL, 0, &cursor);
+ *     while (!e && (e = duda_sql_cursor_bind(d, cursor, &person_schema, &person)) == 1)
+ *         e = duda_printf(d, "%.*s,%u\n", MK_STR_ARG(person.name), person.age);
+ *     return e;
+ */
+MK_API int duda_sql_cursor_open(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                                const char *text, const struct duda_sql_value *parameters, size_t n,
+                                struct duda_sql_cursor **out) MK_API_MUST_USE;
+/** Reads the next row: sets *row to its result->n_columns values, which are valid until the next call. Returns
+ * 1; 0: there are no more rows; or an error. */
+MK_API int duda_sql_cursor_next(struct duda_ctx *d, struct duda_sql_cursor *cursor,
+                                const struct duda_sql_value **row) MK_API_MUST_USE;
+/** Reads the next row into a struct, like duda_sql_bind_row(). Members without a column become zero. The data
+ * of the struct is valid until the next call. Use the same schema in all calls. */
+MK_API int duda_sql_cursor_bind(struct duda_ctx *d, struct duda_sql_cursor *cursor,
+                                const struct duda_schema *schema, void *out) MK_API_MUST_USE;
+/** Closes the cursor early; call it at most once. */
+MK_API void duda_sql_cursor_close(struct duda_sql_cursor *cursor);
+
 /** Writes the rows as JSON: an array with an object for each row. Bytes become base64, and numbers that JSON
  * cannot represent become null. */
 MK_API void duda_sql_json(struct mk_buf *out, const struct duda_sql_result *result);

@@ -52,6 +52,16 @@ struct duda_sql_ops {
                   bool commits);
     /** Releases the session. Unless `finished`, the transaction must be rolled back. Must not wait. */
     void (*release)(struct duda_sql_db *db, void *session, bool finished);
+    /** Opens a cursor for a query in `session`, whose end closes the cursor at the latest. *cursor is a number
+     * that no other cursor of the worker has. */
+    int (*open_cursor)(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                       struct duda_sql_result *result, const struct duda_sql_statement *query,
+                       uint64_t *cursor);
+    /** Reads the next rows: fewer than `n` only at the end. */
+    int (*fetch)(struct duda_ctx *d, struct duda_sql_db *db, void *session, uint64_t cursor, size_t n,
+                 struct duda_sql_result *result);
+    /** Closes the cursor early. Must not wait. */
+    void (*close_cursor)(struct duda_sql_db *db, void *session, uint64_t cursor);
     bool has_arrays;      /**< lists are parameters in the format of PostgreSQL's arrays; otherwise JSON */
     uint64_t reserved[4]; /**< must be zero */
 };

@@ -7,6 +7,7 @@
 #include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
+#include <stdio.h>
 
 #include "common/package.h"
 #include "conn_use.h"
@@ -475,6 +476,45 @@ static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct 
     return e;
 }
 
+/* ---- Cursors ---- */
+
+enum { CURSOR_TEXT_MAX = 64 };
+
+static uint64_t n_cursors; /* of this worker */
+
+static int open_cursor(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                       struct duda_sql_result *result, const struct duda_sql_statement *query,
+                       uint64_t *cursor)
+{
+    uint64_t number = ++n_cursors;
+    mk_str text = duda_sprintf(d, "DECLARE duda_cursor_%llu NO SCROLL CURSOR FOR %s",
+                               (unsigned long long)number, query->text);
+    if (!text.p)
+        return -ENOMEM;
+    int e = run_statement(d, db, session, result,
+                          &(struct duda_sql_statement){text.p, query->parameters, query->n});
+    *cursor = e ? 0 : number;
+    return e;
+}
+
+static int fetch_rows(struct duda_ctx *d, struct duda_sql_db *db, void *session, uint64_t cursor, size_t n,
+                      struct duda_sql_result *result)
+{
+    char text[CURSOR_TEXT_MAX];
+    snprintf(text, sizeof text, "FETCH %zu FROM duda_cursor_%llu", n, (unsigned long long)cursor);
+    return postgres_pool_query(d, (struct postgres_pool *)db, session, result, text);
+}
+
+static void close_cursor(struct duda_sql_db *db, void *session, uint64_t cursor)
+{
+    struct postgres_conn *c = session;
+    char text[CURSOR_TEXT_MAX];
+    snprintf(text, sizeof text, "CLOSE duda_cursor_%llu", (unsigned long long)cursor);
+    if (package_conn_is_in_state(&c->base, PACKAGE_CONN_READY) && !c->base.sent.first)
+        postgres_pool_send_detached((struct postgres_pool *)db, c,
+                                    &(struct duda_sql_statement){.text = text});
+}
+
 int postgres_pool_query(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn *c,
                         struct duda_sql_result *result, const char *text)
 {
@@ -507,6 +547,9 @@ static const struct duda_sql_ops ops = {.run_statement = run_statement,
                                         .begin = begin_transaction,
                                         .finish = finish_transaction,
                                         .release = end_transaction,
+                                        .open_cursor = open_cursor,
+                                        .fetch = fetch_rows,
+                                        .close_cursor = close_cursor,
                                         .has_arrays = true};
 
 static const struct package_conn_ops package_ops = {.section = "POSTGRES",

@@ -10,6 +10,7 @@
 #include <monkey/text.h>
 
 #include "common/package.h"
+#include "statement_check.h"
 #include "transactions.h"
 
 MK_PLUGIN_DECLARE(duda_sql);
@@ -136,8 +137,8 @@ static int set_result_error(struct duda_ctx *d, struct duda_sql_result *result, 
     return e;
 }
 
-static int check_statement(struct duda_ctx *d, struct duda_sql_result *result, mk_str statement,
-                           const struct duda_sql_value *parameters, size_t n)
+int sql_statement_check(struct duda_ctx *d, struct duda_sql_result *result, mk_str statement,
+                        const struct duda_sql_value *parameters, size_t n)
 {
     if (statement.len > DUDA_SQL_TEXT_MAX)
         return set_result_error(d, result, -EMSGSIZE, "the statement is too long");
@@ -207,7 +208,7 @@ int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct dud
     int e = begin_call(&call, d, db, result);
     if (e)
         return e;
-    e = check_statement(d, result, statement, parameters, n);
+    e = sql_statement_check(d, result, statement, parameters, n);
     if (!e)
         e = db->ops->run_statement(d, db, session, result, &(struct duda_sql_statement){text, parameters, n});
     return set_statement_reason(d, package_call_end(&call, e), result, text);
@@ -254,8 +255,8 @@ int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db, const struct duda
     if (e)
         return e;
     for (size_t i = 0; i < n && !e; i++)
-        e = check_statement(d, &results[i], mk_str_from_c(queries[i].text), queries[i].parameters,
-                            queries[i].n);
+        e = sql_statement_check(d, &results[i], mk_str_from_c(queries[i].text), queries[i].parameters,
+                                queries[i].n);
     if (!e)
         e = (db->ops->run_batch ? db->ops->run_batch : run_each_statement)(d, db, session, results, queries,
                                                                            n);

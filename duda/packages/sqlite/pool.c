@@ -14,6 +14,8 @@
 struct sqlite_job {
     struct waiting *waiting; /* NULL: no handler waits for the statement */
     enum sqlite_use use;
+    uint64_t cursor; /* 0: a statement */
+    size_t n_rows;   /* of a cursor to read; 0: opens the cursor */
     mk_str text;
     size_t n;
     struct duda_sql_value *values;
@@ -85,7 +87,13 @@ static struct sqlite_job *sqlite_job_new(enum sqlite_use use, mk_str text,
 static void run_job(void *ctx)
 {
     struct sqlite_slot *slot = ctx;
-    sqlite_session_run(&slot->session, slot->job->use, slot->job->text, slot->job->values, slot->job->n);
+    const struct sqlite_job *job = slot->job;
+    if (!job->cursor)
+        sqlite_session_run(&slot->session, job->use, job->text, job->values, job->n);
+    else if (job->n_rows)
+        sqlite_session_fetch(&slot->session, job->cursor, job->n_rows);
+    else
+        sqlite_session_open_cursor(&slot->session, job->cursor, job->text, job->values, job->n);
 }
 
 static void rollback_abandoned_transaction(struct sqlite_slot *slot);
@@ -148,16 +156,18 @@ static void abandon_job(struct duda_wait *w)
     atomic_store(&waiting->slot->session.is_cancelled, true);
 }
 
-/* Runs a statement in a thread. If the handler is cancelled, the statement may still run when this function
+/* Runs a job in a thread, and frees it. If the handler is cancelled, the job may still run when this function
  * returns; slot->job is then set. */
-static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda_sql_result *result,
-                       enum sqlite_use use, mk_str text, const struct duda_sql_value *values, size_t n)
+static int run_job_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda_sql_result *result,
+                           struct sqlite_job *job)
 {
     struct waiting waiting = {.slot = slot};
     int e = duda_wait_begin(d, &waiting.wait, abandon_job);
-    if (e)
+    if (e) {
+        mk_mem_free(job);
         return e;
-    e = submit_job(slot, sqlite_job_new(use, text, values, n));
+    }
+    e = submit_job(slot, job);
     if (!e) {
         waiting.job = slot->job;
         slot->job->waiting = &waiting;
@@ -169,6 +179,12 @@ static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda
     e = duda_sql_rows_result(&slot->session.rows, d, result);
     duda_sql_rows_free(&slot->session.rows);
     return e;
+}
+
+static int run_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct duda_sql_result *result,
+                       enum sqlite_use use, mk_str text, const struct duda_sql_value *values, size_t n)
+{
+    return run_job_on_slot(d, slot, result, sqlite_job_new(use, text, values, n));
 }
 
 static int set_result_error(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result, int e)
@@ -235,10 +251,55 @@ static void end_transaction(struct duda_sql_db *db, void *session, bool over)
     }
 }
 
+/* ---- Cursors ---- */
+
+static uint64_t n_cursors; /* of this worker */
+
+static int run_cursor_job(struct duda_ctx *d, struct duda_sql_db *db, struct sqlite_slot *slot,
+                          struct duda_sql_result *result, struct sqlite_job *job, uint64_t cursor,
+                          size_t n_rows)
+{
+    if (!job)
+        return set_result_error(d, db, result, -ENOMEM);
+    job->cursor = cursor;
+    job->n_rows = n_rows;
+    return set_result_error(d, db, result, run_job_on_slot(d, slot, result, job));
+}
+
+static int open_cursor(struct duda_ctx *d, struct duda_sql_db *db, void *session,
+                       struct duda_sql_result *result, const struct duda_sql_statement *q, uint64_t *cursor)
+{
+    uint64_t number = ++n_cursors;
+    struct sqlite_job *job =
+        sqlite_job_new(SQLITE_USE_TRANSACTION, mk_str_from_c(q->text), q->parameters, q->n);
+    int e = run_cursor_job(d, db, session, result, job, number, 0);
+    *cursor = e ? 0 : number;
+    return e;
+}
+
+static int fetch_rows(struct duda_ctx *d, struct duda_sql_db *db, void *session, uint64_t cursor, size_t n,
+                      struct duda_sql_result *result)
+{
+    struct sqlite_job *job = sqlite_job_new(SQLITE_USE_TRANSACTION, MK_STR(""), NULL, 0);
+    return run_cursor_job(d, db, session, result, job, cursor, n);
+}
+
+/* While a thread still runs a job, the end of the transaction closes the cursor. */
+static void close_cursor(struct duda_sql_db *db, void *session, uint64_t cursor)
+{
+    struct sqlite_slot *slot = session;
+    (void)db;
+    if (!slot->job)
+        sqlite_session_close_cursor(&slot->session, cursor);
+}
+
 static const struct duda_sql_ops ops = {.run_statement = run_statement,
                                         .begin = begin_transaction,
                                         .finish = finish_transaction,
-                                        .release = end_transaction};
+                                        .release = end_transaction,
+                                        .open_cursor = open_cursor,
+                                        .fetch = fetch_rows,
+                                        .close_cursor = close_cursor};
 
 /* Opens the database at startup, to report errors now instead of on the first request. */
 static int check_migrations(struct sqlite_pool *b)

@@ -139,6 +139,9 @@ static bool open_session(struct sqlite_session *s)
 
 void sqlite_session_close(struct sqlite_session *s)
 {
+    for (size_t i = 0; i < SQLITE_CURSORS_MAX; i++)
+        sqlite3_finalize(s->cursors[i].stmt);
+    memset(s->cursors, 0, sizeof s->cursors);
     for (size_t i = 0; i < SQLITE_STMT_CACHE_SIZE; i++)
         sqlite3_finalize(s->cached_stmts[i].stmt);
     memset(s->cached_stmts, 0, sizeof s->cached_stmts);
@@ -193,17 +196,19 @@ static struct sqlite_cached_stmt *prepare_statement(struct sqlite_session *s, mk
     return k;
 }
 
-static int bind_value(sqlite3_stmt *stmt, int at, const struct duda_sql_value *v)
+/* With `copies`, SQLite copies texts, which then need not live as long as the statement runs. */
+static int bind_value(sqlite3_stmt *stmt, int at, const struct duda_sql_value *v, bool copies)
 {
+    sqlite3_destructor_type lifetime = copies ? SQLITE_TRANSIENT : SQLITE_STATIC;
     switch (v->type) {
     case DUDA_SQL_INTEGER:
         return sqlite3_bind_int64(stmt, at, v->number);
     case DUDA_SQL_REAL:
         return sqlite3_bind_double(stmt, at, v->real);
     case DUDA_SQL_TEXT:
-        return sqlite3_bind_text64(stmt, at, v->text.p, v->text.len, SQLITE_STATIC, SQLITE_UTF8);
+        return sqlite3_bind_text64(stmt, at, v->text.p, v->text.len, lifetime, SQLITE_UTF8);
     case DUDA_SQL_BLOB:
-        return sqlite3_bind_blob64(stmt, at, v->text.p, v->text.len, SQLITE_STATIC);
+        return sqlite3_bind_blob64(stmt, at, v->text.p, v->text.len, lifetime);
     case DUDA_SQL_NULL:
     default:
         return sqlite3_bind_null(stmt, at);
@@ -212,7 +217,7 @@ static int bind_value(sqlite3_stmt *stmt, int at, const struct duda_sql_value *v
 
 /* Binds the values: `$2` is the second value, wherever it occurs. */
 static bool bind_values(struct sqlite_session *s, sqlite3_stmt *stmt, const struct duda_sql_value *values,
-                        size_t n)
+                        size_t n, bool copies)
 {
     size_t most = 0;
     for (int i = 1; i <= sqlite3_bind_parameter_count(stmt); i++) {
@@ -225,7 +230,7 @@ static bool bind_values(struct sqlite_session *s, sqlite3_stmt *stmt, const stru
             return false;
         }
         most = number > most ? number : most;
-        int rc = bind_value(stmt, i, &values[number - 1]);
+        int rc = bind_value(stmt, i, &values[number - 1], copies);
         if (rc) {
             set_sqlite_error(s, rc);
             return false;
@@ -256,23 +261,113 @@ static struct duda_sql_value column_value(sqlite3_stmt *stmt, int i)
 }
 
 /* Reads the column names after the first sqlite3_step(), which prepares the statement again if the schema has
- * changed: the columns may then differ. */
-static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
+ * changed: the columns may then differ. Reads at most `max` rows. Returns whether there may be more. */
+static bool step_rows(struct sqlite_session *s, sqlite3_stmt *stmt, size_t max)
 {
-    int64_t before = sqlite3_total_changes64(s->handle);
     int rc = sqlite3_step(stmt), n = sqlite3_column_count(stmt);
     for (int i = 0; i < n && (rc == SQLITE_ROW || rc == SQLITE_DONE); i++)
         duda_sql_rows_column(&s->rows, mk_str_from_c(sqlite3_column_name(stmt, i)));
-    for (; !s->rows.error && rc == SQLITE_ROW; rc = sqlite3_step(stmt))
+    for (size_t row = 1; !s->rows.error && rc == SQLITE_ROW; rc = sqlite3_step(stmt), row++) {
         for (int i = 0; i < n; i++) {
             struct duda_sql_value value = column_value(stmt, i);
             duda_sql_rows_add(&s->rows, &value);
         }
-    if (!s->rows.error && rc != SQLITE_DONE)
+        if (row == max)
+            break;
+    }
+    if (!s->rows.error && rc != SQLITE_DONE && rc != SQLITE_ROW)
         set_sqlite_error(s, rc);
-    s->rows.rows_affected = sqlite3_total_changes64(s->handle) - before;
     if (s->rows.error == -EMSGSIZE && !s->rows.message[0])
         set_session_error(s, -EMSGSIZE, "the result is longer than MaxResultSize");
+    return !s->rows.error && rc == SQLITE_ROW;
+}
+
+static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
+{
+    int64_t before = sqlite3_total_changes64(s->handle);
+    (void)step_rows(s, stmt, SIZE_MAX);
+    s->rows.rows_affected = sqlite3_total_changes64(s->handle) - before;
+}
+
+/* ---- Cursors ---- */
+
+static struct sqlite_cursor *find_cursor(struct sqlite_session *s, uint64_t number)
+{
+    for (size_t i = 0; i < SQLITE_CURSORS_MAX; i++)
+        if (number ? s->cursors[i].stmt && s->cursors[i].number == number : !s->cursors[i].stmt)
+            return &s->cursors[i];
+    return NULL;
+}
+
+static void end_cursor(struct sqlite_cursor *c)
+{
+    sqlite3_finalize(c->stmt);
+    c->stmt = NULL;
+}
+
+static void end_all_cursors(struct sqlite_session *s)
+{
+    for (size_t i = 0; i < SQLITE_CURSORS_MAX; i++)
+        end_cursor(&s->cursors[i]);
+}
+
+/* Prepares a statement that stays out of the cache: several cursors may have the same text. */
+static bool prepare_cursor(struct sqlite_session *s, struct sqlite_cursor *c, mk_str text)
+{
+    const char *rest = "";
+    sqlite_authorizer_begin(s, text);
+    int rc = sqlite3_prepare_v3(s->handle, text.p, (int)text.len + 1, 0, &c->stmt, &rest);
+    if (rc)
+        set_sqlite_error(s, rc);
+    else if (!c->stmt || !is_blank(rest))
+        set_session_error(s, -EINVAL, "expected one statement");
+    else if (!sqlite3_stmt_readonly(c->stmt) || !sqlite3_column_count(c->stmt))
+        set_session_error(s, -EOPNOTSUPP, "a cursor can only read rows");
+    return !s->rows.error;
+}
+
+static void begin_job(struct sqlite_session *s, enum sqlite_use use)
+{
+    s->due_ms = mk_clock_ms() + s->settings->timeout_ms;
+    s->rows.max = s->settings->result_max;
+    s->refusal = NULL;
+    s->use = use;
+    duda_sql_rows_clear(&s->rows);
+}
+
+void sqlite_session_open_cursor(struct sqlite_session *s, uint64_t number, mk_str text,
+                                const struct duda_sql_value *values, size_t n)
+{
+    struct sqlite_cursor *c = find_cursor(s, 0);
+    begin_job(s, SQLITE_USE_TRANSACTION);
+    if (!c) {
+        set_session_error(s, -EBUSY, "the transaction has too many open cursors");
+        return;
+    }
+    if (!s->handle || sqlite3_get_autocommit(s->handle)) {
+        set_session_error(s, -ECONNRESET, "an earlier error has rolled back the transaction");
+        return;
+    }
+    c->number = number;
+    if (!prepare_cursor(s, c, text) || !bind_values(s, c->stmt, values, n, true))
+        end_cursor(c);
+}
+
+void sqlite_session_fetch(struct sqlite_session *s, uint64_t number, size_t n)
+{
+    struct sqlite_cursor *c = find_cursor(s, number);
+    begin_job(s, SQLITE_USE_TRANSACTION);
+    if (!c)
+        set_session_error(s, -EINVAL, "the cursor has been closed");
+    else if (!step_rows(s, c->stmt, n))
+        end_cursor(c);
+}
+
+void sqlite_session_close_cursor(struct sqlite_session *s, uint64_t number)
+{
+    struct sqlite_cursor *c = find_cursor(s, number);
+    if (c)
+        end_cursor(c);
 }
 
 /* ---- Transactions ---- */
@@ -329,7 +424,7 @@ static void run_statement(struct sqlite_session *s, mk_str text, const struct du
     struct sqlite_cached_stmt *k = prepare_statement(s, text);
     if (!k)
         return;
-    if (!is_write_in_read_only_transaction(s, k->stmt) && bind_values(s, k->stmt, values, n))
+    if (!is_write_in_read_only_transaction(s, k->stmt) && bind_values(s, k->stmt, values, n, false))
         fetch_rows(s, k->stmt);
     sqlite3_reset(k->stmt);
     sqlite3_clear_bindings(k->stmt);
@@ -343,10 +438,9 @@ static void run_statement(struct sqlite_session *s, mk_str text, const struct du
 void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str text,
                         const struct duda_sql_value *values, size_t n)
 {
-    s->due_ms = mk_clock_ms() + s->settings->timeout_ms;
-    s->rows.max = s->settings->result_max;
-    s->refusal = NULL;
-    duda_sql_rows_clear(&s->rows);
+    begin_job(s, use);
+    if (use == SQLITE_USE_INTERNAL) /* the transaction of the cursors begins or ends */
+        end_all_cursors(s);
     if (s->must_roll_back)
         rollback_transaction(s);
     s->must_roll_back = false;

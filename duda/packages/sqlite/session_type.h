@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-enum { SQLITE_STMT_CACHE_SIZE = 32 };
+enum { SQLITE_STMT_CACHE_SIZE = 32, SQLITE_CURSORS_MAX = 8 };
 
 struct sqlite_settings {
     mk_str name, file;
@@ -33,6 +33,12 @@ enum sqlite_use {
     SQLITE_USE_INTERNAL,    /* BEGIN, COMMIT, ROLLBACK */
 };
 
+/* A query whose rows are read in batches. */
+struct sqlite_cursor {
+    sqlite3_stmt *stmt; /* NULL: unused */
+    uint64_t number;
+};
+
 /* Begins a transaction that can only read. */
 #define SQLITE_BEGIN_READ_ONLY "BEGIN DEFERRED"
 
@@ -40,6 +46,7 @@ struct sqlite_session {
     const struct sqlite_settings *settings;
     sqlite3 *handle; /* NULL: not open yet */
     struct sqlite_cached_stmt cached_stmts[SQLITE_STMT_CACHE_SIZE];
+    struct sqlite_cursor cursors[SQLITE_CURSORS_MAX];
     uint64_t n_used, due_ms;
     atomic_bool is_cancelled; /* set by the loop: interrupt the running statement */
     bool must_roll_back;      /* roll back before the next statement */
