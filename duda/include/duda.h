@@ -28,6 +28,7 @@
 #include <duda/template.h>
 #include <duda/topic.h>
 #include <duda/upload.h>
+#include <duda/url.h>
 #include <duda/value.h>
 #include <duda/wait.h>
 #include <duda/websocket.h>

@@ -286,6 +286,7 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
     if (!check_schemas(m, r))
         return;
     *entry = (struct duda_route_entry){.route = r,
+                                       .table = m->table,
                                        .pattern = join_paths(m, s->prefix, mk_str_from_c(r->path)),
                                        .host = s->host,
                                        .after = s->after,
@@ -444,6 +445,20 @@ static void walk_route_table(struct route_table_builder *m, const struct duda_ro
     }
 }
 
+/* Reports routes with the same `.url_name` and different patterns: duda_url_for() could not choose. */
+static void check_url_names(struct route_table_builder *m)
+{
+    const struct duda_route_table *t = m->table;
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t k = 0; k < i && t->entries[i]->route->url_name; k++) {
+            const char *other = t->entries[k]->route->url_name;
+            if (other && strcmp(other, t->entries[i]->route->url_name) == 0 &&
+                !mk_str_eq(t->entries[k]->pattern, t->entries[i]->pattern))
+                report_route_error(m, t->entries[i]->route,
+                                   MK_STR("another route with a different pattern has the same `.url_name`"));
+        }
+}
+
 struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service)
 {
     struct duda_route_table *t = mk_config_alloc(config, sizeof *t);
@@ -452,6 +467,7 @@ struct duda_route_table *duda_route_table_new(struct mk_config *config, const st
     if (!t || !m.crash_table)
         return NULL;
     walk_route_table(&m, service->routes);
+    check_url_names(&m);
     return m.failed ? NULL : t;
 }
 

@@ -25,6 +25,7 @@ struct duda_cors_scope {
 /* A route with the settings inherited from its groups. */
 struct duda_route_entry {
     const struct duda_route *route;
+    const struct duda_route_table *table; /* NULL: a background task */
     mk_str pattern;                       /* full pattern, with group prefixes */
     mk_str host;                          /* empty: any host */
     struct duda_route_slot *route_slot;   /* slot in the crash table; may be NULL */

@@ -42,7 +42,7 @@ headers. For a first example, see [Write a plugin in ten minutes](../guide/plugi
 """)
 DUDA = Book(
     folder="duda/include/duda", page="docs/reference/duda-api.md", prefix="duda", names="duda",
-    order="service cors request response form json body upload cookie session render template websocket topic memory wait lock config "
+    order="service cors url request response form json body upload cookie session render template websocket topic memory wait lock config "
           "test store jobs kv redis memcached sql postgres http smtp subprocess crypto auth jwt gzip csv chart qr mail mime multipart schema "
           "value".split(),
     head="""# The interface of Duda
@@ -82,6 +82,7 @@ Common tasks, what they are called in Express, Flask, FastAPI and Go, and the fu
 | current user, role, permission | `req.user`, `current_user` | duda_identity(), duda_require_role() |
 | download (Content-Disposition) | `res.download()` | duda_header_set(), duda_send_file() |
 | rate limit | express-rate-limit, slowapi | struct duda_route, duda_store_rate_limit() |
+| URL of a route | `url_for()`, `reverse()` | duda_url_for() |
 | CORS | cors, Flask-CORS | DUDA_CORS(), struct duda_cors |
 | cache with TTL | Flask-Caching | duda_store_get(), duda_store_set() |
 | lock, mutex | `asyncio.Lock` | duda_lock(), duda_store_lock() |

@@ -163,6 +163,9 @@ struct duda_route {
     mk_str (*rate_key)(struct duda_ctx *d);
     /** Authentication of a route or group, for a table whose routes differ. It runs after the middleware. */
     const struct duda_route_auth *auth;
+    /** Name of the route for duda_url_for(); NULL: the name of its handler. Routes with the same name must have
+     * the same pattern. */
+    const char *url_name;
     /* Later releases add members here: struct duda_routes records the size of the entries. */
 };
 

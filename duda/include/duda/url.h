@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* URLs of routes. */
+#ifndef DUDA_URL_H
+#define DUDA_URL_H
+
+#include <duda/service.h>
+#include <duda/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Builds the URL of a route from its name: its `.url_name`, or else the name of its handler. The URL begins with
+ * the path at which the service is mounted, and the prefixes of the groups, so it stays right when either
+ * changes.
+ *
+ * `params` is a map: its members replace the parameters of the pattern, and all others become the query. They
+ * are strings, numbers or booleans, and are escaped; a null member is omitted from the query. The parameter
+ * types of the pattern are checked: `:id<int>` needs an integer, and `:name` a segment, which is not empty, not
+ * "." or "..", and contains no slash. Only a final `*name` may contain slashes.
+ *
+ *     const struct duda_entry params[] = {
+ *         {"id", duda_value_integer(7)},
+ *         {"tab", duda_value_cstr("a&b")},
+ *     };
+ *     mk_str url = duda_url_for(d, "show_item", duda_value_map(params, 2)); // "/shop/items/7?tab=a%26b"
+ *
+ * Returns a path that lives until the handler returns. Absent, after an error in the log, if there is no such
+ * route, if several patterns have this handler and no `.url_name`, or if a parameter is missing or invalid;
+ * absent also if memory is exhausted.
+ */
+MK_API mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value params) MK_API_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* URLs of routes, from their patterns. */
+#include <duda/url.h>
+#include <monkey/text.h>
+
+#include "service/duda_ctx.h"
+#include "service/route_table.h"
+
+enum { URL_MAX = 8192, NUMBER_SIZE = 32, PARAMS_MAX = 64 };
+
+/* A URL that is being built. */
+struct url_builder {
+    struct duda_ctx *d;
+    const char *name;
+    const struct duda_entry *params;
+    size_t n;
+    uint64_t used; /* parameters of the pattern */
+    struct mk_buf out;
+};
+
+static bool fail(struct url_builder *u, const char *problem, mk_str param)
+{
+    duda_log(u->d, MK_LOG_ERROR, "duda_url_for(\"%s\"): %s%s%.*s%s", u->name, problem, param.p ? " `" : "",
+             MK_STR_ARG(param), param.p ? "`" : "");
+    return false;
+}
+
+/* ---- The route ---- */
+
+static bool has_name(const struct duda_route *r, const char *name)
+{
+    return strcmp(r->url_name ? r->url_name : r->name, name) == 0;
+}
+
+static const struct duda_route_entry *find_route(struct url_builder *u)
+{
+    const struct duda_route_table *t = u->d->route_entry->table;
+    const struct duda_route_entry *found = NULL, *entry;
+    for (size_t i = 0; t && (entry = duda_route_table_at(t, i)); i++) {
+        if (!has_name(entry->route, u->name))
+            continue;
+        if (found && !mk_str_eq(found->pattern, entry->pattern)) {
+            (void)fail(u, "several patterns have this name: give the routes a `.url_name`", MK_STR_NULL);
+            return NULL;
+        }
+        found = entry;
+    }
+    if (!found)
+        (void)fail(u, "there is no such route", MK_STR_NULL);
+    return found;
+}
+
+/* Returns the path at which the service is mounted: what precedes d->path in the path of the request. */
+static mk_str mount_prefix(struct duda_ctx *d)
+{
+    mk_str path;
+    if (!d->request)
+        return MK_STR("");
+    for (size_t i = 0; (path = mk_request_path_at(d->request, i)).p; i++)
+        if (d->path.p >= path.p && d->path.p <= path.p + path.len)
+            return mk_str_first(path, (size_t)(d->path.p - path.p));
+    return mk_request_path(d->request); /* the path is the prefix itself */
+}
+
+/* ---- Values ---- */
+
+/* Formats a value. Returns an absent string for null, and for values that are no text. */
+static mk_str format_value(struct duda_ctx *d, const struct duda_value *v)
+{
+    switch (v->kind) {
+    case DUDA_VALUE_TEXT:
+        return v->of.text;
+    case DUDA_VALUE_BOOL:
+        return v->of.boolean ? MK_STR("true") : MK_STR("false");
+    case DUDA_VALUE_INTEGER:
+        return duda_sprintf(d, "%lld", (long long)v->of.integer);
+    case DUDA_VALUE_UNSIGNED:
+        return duda_sprintf(d, "%llu", (unsigned long long)v->of.uinteger);
+    case DUDA_VALUE_NUMBER:
+        return duda_sprintf(d, "%.17g", v->of.number);
+    case DUDA_VALUE_NULL:
+    case DUDA_VALUE_RAW:
+    case DUDA_VALUE_BYTES:
+    case DUDA_VALUE_TIMESTAMP:
+    case DUDA_VALUE_STRUCT:
+    case DUDA_VALUE_STRUCTS:
+    case DUDA_VALUE_LIST:
+    case DUDA_VALUE_MAP:
+    default:
+        return MK_STR_NULL;
+    }
+}
+
+/* Escapes everything but unreserved characters. */
+static void escape_segment(struct mk_buf *out, mk_str text)
+{
+    while (text.p) {
+        mk_str part = mk_str_cut(&text, '/');
+        mk_url_escape(out, part);
+        if (text.p)
+            mk_buf_add(out, MK_STR("%2F"));
+    }
+}
+
+static bool is_dot_segment(mk_str s)
+{
+    return mk_str_eq(s, MK_STR(".")) || mk_str_eq(s, MK_STR(".."));
+}
+
+static bool is_path(mk_str text)
+{
+    if (!text.len || text.p[0] == '/' || memchr(text.p, 0, text.len))
+        return false;
+    while (text.p) {
+        mk_str segment = mk_str_cut(&text, '/');
+        if (is_dot_segment(segment) || (!segment.len && text.p))
+            return false;
+    }
+    return true;
+}
+
+static bool is_segment(mk_str text)
+{
+    return is_path(text) && !memchr(text.p, '/', text.len);
+}
+
+static bool is_digits(mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+    return text.len > 0;
+}
+
+/* ---- The path ---- */
+
+static bool find_param(struct url_builder *u, mk_str name, mk_str *value)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (mk_str_eq(mk_str_from_c(u->params[i].name), name)) {
+            u->used |= (uint64_t)1 << i;
+            *value = format_value(u->d, &u->params[i].value);
+            return value->p || fail(u, "no text, number or boolean for the parameter", name);
+        }
+    return fail(u, "there is no parameter", name);
+}
+
+/* Adds the value of `:name`, `:name<int>` or `*name`. */
+static bool add_param(struct url_builder *u, mk_str segment)
+{
+    bool is_rest = segment.p[0] == '*';
+    mk_str type = mk_str_skip(segment, 1), name = mk_str_cut(&type, '<'), value;
+    if (!find_param(u, name, &value))
+        return false;
+    bool is_int = type.p && mk_str_eq(type, MK_STR("int>"));
+    if (is_int ? !is_digits(value) : is_rest ? !is_path(value) : !is_segment(value))
+        return fail(u, "this value does not match the pattern: the parameter", name);
+    mk_url_escape(&u->out, value);
+    return true;
+}
+
+static bool add_path(struct url_builder *u, mk_str pattern)
+{
+    mk_str rest = mk_str_skip(pattern, 1);
+    while (rest.p) {
+        mk_str segment = mk_str_cut(&rest, '/');
+        mk_buf_add_char(&u->out, '/');
+        if (segment.len > 1 && (segment.p[0] == ':' || segment.p[0] == '*')) {
+            if (!add_param(u, segment))
+                return false;
+        } else {
+            mk_url_escape(&u->out, segment);
+        }
+    }
+    return true;
+}
+
+static bool add_query(struct url_builder *u)
+{
+    char sep = '?';
+    for (size_t i = 0; i < u->n; i++) {
+        const struct duda_value *v = &u->params[i].value;
+        if ((u->used >> i & 1) || v->kind == DUDA_VALUE_NULL)
+            continue;
+        mk_str value = format_value(u->d, v);
+        if (!value.p)
+            return fail(u, "no text, number or boolean for the parameter", mk_str_from_c(u->params[i].name));
+        mk_buf_add_char(&u->out, sep);
+        escape_segment(&u->out, mk_str_from_c(u->params[i].name));
+        mk_buf_add_char(&u->out, '=');
+        escape_segment(&u->out, value);
+        sep = '&';
+    }
+    return true;
+}
+
+mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value params)
+{
+    struct url_builder u = {.d = d, .name = name, .out = mk_buf_growing(URL_MAX)};
+    if (params.kind == DUDA_VALUE_MAP) {
+        u.params = params.of.map;
+        u.n = params.n;
+    }
+    const struct duda_route_entry *entry = find_route(&u);
+    bool good = entry && (u.n <= PARAMS_MAX || fail(&u, "there are more than 64 parameters", MK_STR_NULL));
+    if (good)
+        mk_url_escape(&u.out, mount_prefix(d));
+    good = good && add_path(&u, entry->pattern) && add_query(&u);
+    if (good && u.out.failed)
+        (void)fail(&u, "the URL is too long, or memory is exhausted", MK_STR_NULL);
+    mk_str url = good && !u.out.failed ? duda_strdup(d, mk_buf_str(&u.out)) : MK_STR_NULL;
+    mk_buf_free(&u.out);
+    return url;
+}
