@@ -127,6 +127,7 @@ static void watch_all_files(struct run *r)
     }
     mk_buf_free(&folders);
     dev_file_watch_add_folder(r->watch, r->source_set.templates);
+    dev_file_watch_add_folder(r->watch, r->source_set.assets);
     dev_file_watch_add_files(r->watch, mk_buf_str(&r->source_set.extra_files));
     for (size_t i = 0; i < r->source_set.n; i++) {
         dev_file_watch_add_files(r->watch, mk_str_from_c(r->source_set.at[i]->path));

@@ -52,7 +52,8 @@ static bool set_folders(struct dev_source_set *u, const char *main_source)
     int len = is_folder ? (int)strlen(u->path) : folder_len(u->path);
     int templates = u->is_folder ? len : folder_len(main_source);
     return dev_paths_format(u->folder, "%.*s", len, u->path) &&
-           dev_paths_format(u->templates, "%.*s/templates", templates, main_source);
+           dev_paths_format(u->templates, "%.*s/templates", templates, main_source) &&
+           dev_paths_format(u->assets, "%.*s/assets", templates, main_source);
 }
 
 bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths,
@@ -266,18 +267,28 @@ static bool needs_compile(const struct dev_source_set *u, const struct dev_sourc
     return unit->is_new || !unit->built.ok || is_source_outdated(u, unit);
 }
 
-/* Returns whether the templates have changed. The server compiles them when it loads the service, so it must
+static void append_matching_files(struct mk_buf *files, const char *pattern)
+{
+    glob_t found;
+    if (glob(pattern, 0, NULL, &found))
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        mk_buf_addf(files, "%s\n", found.gl_pathv[i]);
+    globfree(&found);
+}
+
+/* Returns whether the templates or assets have changed. The server reads them when it loads the service, so it must
  * then be restarted. */
-static bool check_templates_changed(struct dev_source_set *u)
+static bool check_resources_changed(struct dev_source_set *u)
 {
     char pattern[PATH_MAX];
     struct mk_buf files = mk_buf_growing(1 << 20);
-    glob_t found;
-    if (dev_paths_format(pattern, "%s/*", u->templates) && glob(pattern, 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            mk_buf_addf(&files, "%s\n", found.gl_pathv[i]);
-        globfree(&found);
-    }
+    if (dev_paths_format(pattern, "%s/*", u->templates))
+        append_matching_files(&files, pattern);
+    if (dev_paths_format(pattern, "%s/*", u->assets))
+        append_matching_files(&files, pattern);
+    if (dev_paths_format(pattern, "%s/*/*", u->assets))
+        append_matching_files(&files, pattern);
     uint64_t stamp = files.len ? dev_inputs_hash(mk_buf_str(&files)) : 0, before = u->stamp;
     mk_buf_free(&files);
     u->stamp = stamp;
@@ -315,7 +326,7 @@ static bool check_html_folder_changed(struct dev_source_set *u)
 
 bool dev_source_set_update(struct dev_source_set *u)
 {
-    bool any = check_templates_changed(u);
+    bool any = check_resources_changed(u);
     any = check_html_folder_changed(u) || any;
     any = check_extra_config_changed(u) || any;
     for (size_t i = 0; i < u->n;) {

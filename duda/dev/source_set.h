@@ -35,6 +35,7 @@ struct dev_source_set {
     bool is_service_folder; /* a folder whose files form one service */
     struct dev_source_unit *at[DEV_SOURCE_SET_MAX];
     size_t n;
+    char assets[PATH_MAX];     /* the assets folder, whether it exists or not */
     char templates[PATH_MAX];  /* the templates folder, whether it exists or not */
     uint64_t stamp;            /* hash of the files in it */
     const char *extra;         /* a configuration file; NULL: none */

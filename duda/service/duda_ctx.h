@@ -73,6 +73,7 @@ struct duda_service_ref {
 struct duda_crash_table;
 struct duda_session_config;
 struct duda_after_task;
+struct duda_assets;
 struct duda_block;
 struct duda_chunk;
 struct duda_lock_waiter;
@@ -139,6 +140,7 @@ struct duda_ctx {
     mk_str path;                          /* path below the mount point */
     mk_str id;
     const struct duda_templates *templates; /* NULL: the service has no templates */
+    const struct duda_assets *assets;       /* NULL: the service has no DUDA_ASSETS() */
 
     enum duda_output output;
     uint8_t conditional; /* MK_CONDITIONAL_... flags for the complete response; 0: unconditional */

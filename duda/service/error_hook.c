@@ -102,6 +102,7 @@ static struct duda_ctx *create_ctx(const struct duda_error_host *h, struct mk_re
     d->response = response;
     d->route_entry = entry;
     d->templates = h->service_entry->templates;
+    d->assets = h->service_entry->assets;
     d->owner = &h->service_entry->has;
     d->path = path;
     return d;

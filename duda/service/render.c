@@ -3,68 +3,24 @@
 #include "service/crash_table.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "service/assets.h"
 #include "service/memory.h"
+#include "service/service_folder.h"
 #include "service/suspend.h"
 
 enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20 };
 
 /* ---- Files ---- */
 
-static int open_templates_beside(const char *file)
-{
-    const char *slash = file ? strrchr(file, '/') : NULL;
-    struct mk_buf path = mk_buf_growing(PATH_MAX);
-    if (!slash || file[0] != '/')
-        return -1;
-    mk_buf_addf(&path, "%.*s/templates", (int)(slash - file), file);
-    mk_buf_add_char(&path, '\0');
-    int fd = path.failed ? -1 : open(path.p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    mk_buf_free(&path);
-    return fd;
-}
-
-static int open_templates_folder(const struct duda_service *service)
-{
-    Dl_info info;
-    int fd = dladdr(service, &info) && info.dli_fname ? open_templates_beside(info.dli_fname) : -1;
-    return fd < 0 ? open_templates_beside(service->file) : fd;
-}
-
-/* Returns 0 or a negative errno value; -EFBIG: the file is too large for a template. */
-static int read_template_file(int folder, const char *name, struct mk_buf *out)
-{
-    struct stat st;
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return -errno;
-    int e = fstat(fd, &st) ? -errno : 0;
-    if (!e && (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX))
-        e = -EFBIG;
-    while (!e && mk_buf_reserve(out, 4096)) {
-        ssize_t n = read(fd, out->p + out->len, 4096);
-        if (n <= 0) {
-            e = n < 0 ? -errno : 0;
-            break;
-        }
-        out->len += (size_t)n;
-    }
-    close(fd);
-    return e ? e : out->failed ? -ENOMEM : 0;
-}
-
 static bool add_template_file(struct mk_config *config, struct duda_templates *set, int folder,
                               const char *name)
 {
     char reason[REASON_MAX];
     struct mk_buf text = mk_buf_growing(2 * FILE_MAX), error = mk_buf_fixed(reason, sizeof reason);
-    int e = read_template_file(folder, name, &text);
+    int e = duda_service_folder_read(folder, name, FILE_MAX, &text);
     if (e)
         mk_buf_addf(&error, "%s: %s", name,
                     e == -EFBIG ? "it is not a file, or is larger than 1 MB" : strerror(-e));
@@ -100,7 +56,7 @@ static void free_template_set(void *data)
 bool duda_render_load_templates(struct mk_config *config, const struct duda_service *service,
                                 const struct duda_templates **out)
 {
-    int fd = open_templates_folder(service);
+    int fd = duda_service_folder_open(service, "templates");
     *out = NULL;
     if (fd < 0)
         return true;
@@ -126,6 +82,11 @@ static const struct duda_template *find_partial_template(void *ctx, mk_str name)
     return find_template(ctx, name);
 }
 
+static int append_asset_url(void *ctx, mk_str name, struct mk_buf *url)
+{
+    return duda_assets_append_url(ctx, name, url);
+}
+
 static int render_template(struct duda_ctx *d, const struct duda_template *t, bool is_text,
                            const struct duda_value *value)
 {
@@ -136,7 +97,8 @@ static int render_template(struct duda_ctx *d, const struct duda_template *t, bo
     const struct duda_render_options how = {.find_partial = find_partial_template,
                                             .ctx = d,
                                             .strict = duda_memory_is_dev_mode(d->worker_ctx),
-                                            .allows_unknown_sections = true};
+                                            .allows_unknown_sections = true,
+                                            .asset_url = append_asset_url};
     int e = duda_scratch_buf_begin(d, &page, PAGE_MAX);
     if (e)
         return e;

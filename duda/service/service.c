@@ -7,6 +7,7 @@
 
 #include "fiber/stack_probe.h"
 #include "service/after_response.h"
+#include "service/assets.h"
 #include "service/dynsym.h"
 #include "service/error_hook.h"
 #include "service/memory.h"
@@ -165,7 +166,8 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
         service_entry->has.settings = mk_config_settings(config, service->plugin->sections[0]);
     *data = service_entry;
     return duda_symbolizer_add_object(config, &duda->sources, service) && service_entry->table &&
-                   duda_render_load_templates(config, service, &service_entry->templates)
+                   duda_render_load_templates(config, service, &service_entry->templates) &&
+                   duda_assets_load(config, service, service_entry->table, &service_entry->assets)
                ? 0
                : -EINVAL;
 }
@@ -450,6 +452,7 @@ static enum mk_verdict start_request_handler(struct mk_request *request, struct 
         d->response = response;
         d->route_entry = entry;
         d->templates = mount->service_entry->templates;
+        d->assets = mount->service_entry->assets;
         d->owner = &mount->service_entry->has;
         d->path = path;
         mk_request_set_data(request, d);

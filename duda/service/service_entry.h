@@ -11,6 +11,7 @@ struct service_entry {
     const struct duda_service *service;
     const struct duda_route_table *table;
     const struct duda_templates *templates;
+    const struct duda_assets *assets; /* NULL: none */
     struct duda_service_ref has;
     bool named;      /* used in at least one [ROUTES] */
     bool is_checked; /* warn_without_csrf_check() has checked the service */

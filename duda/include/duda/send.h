@@ -71,6 +71,23 @@ MK_API duda_verdict duda_send_file(struct duda_ctx *d, mk_str path);
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
 
 /**
+ * Serves the assets of the service: style sheets, scripts, images. These are the files in the folder `assets`
+ * next to the object file of the service or, if that does not exist, next to its source, up to 64 MB; the
+ * server reads them when it loads the service. duda_asset_url() returns the URL of an asset, which contains a
+ * fingerprint of its content: "/static/app.3f2a1c9b04.css". Browsers cache this URL for a year. When the
+ * content changes, so does the URL. The URL without the fingerprint, and with an old one, leads to the current
+ * content, which browsers then revalidate.
+ *
+ *     DUDA_ROUTES(site, DUDA_ASSETS("/static"), DUDA_GET("/", home, "Shows the home page."));
+ */
+#define DUDA_ASSETS(prefix) DUDA_GET(prefix "/*path", duda_send_asset, "Serves the assets.")
+/** The handler of DUDA_ASSETS(). */
+MK_API int duda_send_asset(struct duda_ctx *d);
+/** Returns the URL of an asset, "app.css" or "img/logo.png". Templates use `{{asset "app.css"}}`. Absent, with
+ * an entry in the error log: there is no such asset. */
+MK_API mk_str duda_asset_url(struct duda_ctx *d, mk_str name) MK_API_MUST_USE;
+
+/**
  * Makes the response a download: sets `Content-Disposition: attachment` with a name for the file (RFC 6266),
  * which may be untrusted. The name is UTF-8, up to 255 bytes, the rest is cut off; old clients get an ASCII
  * form of it. Slashes, backslashes, control characters, invalid UTF-8 and characters that change the text

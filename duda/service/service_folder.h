@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DUDA_SERVICE_SERVICE_FOLDER_H
+#define DUDA_SERVICE_SERVICE_FOLDER_H
+
+#include <duda/service.h>
+
+/* Opens the folder with that name next to the object file of the service or, if that does not exist, next to
+ * its source. Returns the descriptor, or -1. */
+int duda_service_folder_open(const struct duda_service *service, const char *name);
+
+/* Appends the content of a regular file of at most `max` bytes. Returns 0 or a negative errno value; -EFBIG:
+ * it is larger, or no regular file. */
+int duda_service_folder_read(int folder, const char *name, size_t max, struct mk_buf *out);
+
+#endif
