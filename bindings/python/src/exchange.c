@@ -293,13 +293,32 @@ static int set_body(struct exchange *x)
     return result;
 }
 
+static void run_first_step(struct exchange *x, PyObject *context);
+
+/* Called when the request has ended. A suspended coroutine continues here instead of in the first step of its
+ * Task: while only one of them is alive at a time, the memory stays in the cache, and Python's garbage
+ * collector has less to do. */
 static void on_end(void *data)
 {
     struct exchange *x = data;
     PyGILState_STATE gil = PyGILState_Ensure();
     detach(x);
+    if (x->is_suspended && x->context && x->task && x->host->is_stepping) {
+        run_first_step(x, x->context);
+        if (PyErr_Occurred())
+            host_print_error(x->host);
+    }
     Py_DECREF((PyObject *)x);
     PyGILState_Release(gil);
+}
+
+/* Makes a suspended coroutine continue when the response has been sent. If that fails, its Task continues it. */
+static void continue_after_response(struct exchange *x)
+{
+    if (x->is_kept || lib.mk_request_add_cleanup(x->request, on_end, x) < 0)
+        return;
+    Py_INCREF((PyObject *)x);
+    x->is_kept = true;
 }
 
 /* Keeps the exchange alive until the request ends. */
@@ -359,6 +378,8 @@ static int hand_over(struct exchange *x)
     if (x->is_complete && !x->has_trailers && (length < 0 || x->pieces.size > 0 || !is_head(x))) {
         if (set_body(x) < 0)
             return -1;
+        if (x->is_suspended)
+            continue_after_response(x);
         detach(x);
         return 0;
     }
@@ -471,12 +492,14 @@ static int finish(struct exchange *x)
 static PySendResult step(struct exchange *x, PyObject *value, PyObject **result)
 {
     *result = NULL;
+    x->is_suspended = false;
     PySendResult status = x->scope && call_app(x) < 0 ? PYGEN_ERROR : PYGEN_RETURN;
     if (x->app) {
         PyObject *app = Py_NewRef(x->app);
         status = PyIter_Send(app, value, result);
         Py_DECREF(app);
     }
+    x->is_suspended = status == PYGEN_NEXT && *result == Py_None && x->is_handling && x->is_complete;
     if (status == PYGEN_NEXT)
         return status;
     Py_CLEAR(*result);
@@ -557,6 +580,7 @@ static PyObject *throw_into_app(struct exchange *x, PyObject *args)
 static PyObject *method_throw(PyObject *self, PyObject *args)
 {
     struct exchange *x = (struct exchange *)self;
+    x->is_suspended = false;
     if (x->yielded) {
         PyObject *yielded = cancel_yielded(x);
         if (yielded)
@@ -591,6 +615,7 @@ static PyObject *method_close(PyObject *self, PyObject *unused)
 {
     (void)unused;
     struct exchange *x = (struct exchange *)self;
+    x->is_suspended = false;
     PyObject *app = x->app ? Py_NewRef(x->app) : NULL;
     PyObject *done = app ? PyObject_CallMethodObjArgs(app, name.close, NULL) : Py_NewRef(Py_None);
     Py_XDECREF(app);
@@ -665,16 +690,23 @@ static int create_task(struct exchange *x, PyObject *context)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+static void run_first_step(struct exchange *x, PyObject *context)
+{
+    PyObject *done = PyObject_CallMethodObjArgs(context, name.run, first_step_function, (PyObject *)x, NULL);
+    Py_XDECREF(done);
+}
+
 static int run_eagerly(struct exchange *x)
 {
-    PyObject *context = PyObject_CallFunctionObjArgs(copy_context, NULL), *done = NULL;
+    PyObject *context = PyObject_CallFunctionObjArgs(copy_context, NULL);
     if (context && create_task(x, context) == 0 && !name.eager_start) {
 #if PY_VERSION_HEX < 0x030b0000
         x->context = Py_NewRef(context);
 #endif
-        done = PyObject_CallMethodObjArgs(context, name.run, first_step_function, (PyObject *)x, NULL);
+        run_first_step(x, context);
     }
-    Py_XDECREF(done);
+    if (x->is_suspended && !x->context)
+        x->context = Py_NewRef(context);
     Py_XDECREF(context);
     return PyErr_Occurred() ? -1 : 0;
 }

@@ -28,7 +28,7 @@ struct exchange {
     PyObject *scope;     /* set until the application is called */
     PyObject *app;       /* iterator of the application's coroutine, until the coroutine returns */
     PyObject *task;      /* the Task that runs the coroutine; NULL: not created yet, or no longer needed */
-    PyObject *context;   /* context of the coroutine; only for Python < 3.11, where a Task takes no context */
+    PyObject *context;   /* context of the coroutine; NULL if nothing but the Task needs it */
     PyObject *yielded;   /* what the coroutine yielded before the Task's first step: a future or None */
     PyObject *receivers; /* list of futures that calls of receive() wait for; NULL: none */
     PyObject *writer;    /* future that send() waits for; NULL: none */
@@ -50,8 +50,10 @@ struct exchange {
     bool is_body_complete;
     bool is_complete;  /* the application has sent the whole response */
     bool has_returned; /* the application's coroutine has returned */
-    bool is_handling;  /* the library is calling the handler or the body source: no resume is needed */
-    bool is_kept;      /* the library holds a reference until the request ends */
+    bool
+        is_suspended; /* the coroutine has sent the whole response within the handler, and continues after it */
+    bool is_handling; /* the library is calling the handler or the body source: no resume is needed */
+    bool is_kept;     /* the library holds a reference until the request ends */
 };
 
 extern PyTypeObject *exchange_type;

@@ -140,7 +140,9 @@ static PyObject *step(PyObject *self, PyObject *unused)
     struct host *h = (struct host *)self;
     if (!h->server || !host_check_thread(h))
         return h->server ? NULL : PyLong_FromLong(0);
+    h->is_stepping = true;
     int result = lib.mk_server_step(h->server);
+    h->is_stepping = false;
     if (h->step_waiters)
         wake_step_waiters(h);
     if (h->stop_type) {

@@ -17,6 +17,7 @@ struct host {
     PyObject *tasks;                        /* set of the running tasks */
     PyObject *step_waiters; /* list of the futures that are done after the next step; NULL: none */
     PyObject *stop_type, *stop_value, *stop_traceback; /* exception that step() will raise */
+    bool is_stepping;                                  /* step() is being called */
     bool is_eager; /* the handler itself runs the first steps of an HTTP application */
 };
 
