@@ -263,6 +263,8 @@ def test_values_are_converted(server):
     assert convert(server, "SELECT 1 AS color, '[3, 4]' AS list, '2.5' AS r, 'x' AS bytes") [0] | {"at": 0} == {
         "a": 0, "b": 0, "r": 2.5, "flag": False, "at": 0, "bytes": "eA==", "color": "blue", "list": [3, 4]}
     assert convert(server, "SELECT 1 AS a WHERE 1 = 0") == []
+    mixed = convert(server, "SELECT 5 AS b, 1 AS other, 0 AS flag, 2 AS other, 4 AS a")[0]
+    assert (mixed["a"], mixed["b"], mixed["flag"]) == (4, 5, False), "in any order, with columns that have no member"
     assert convert(server, "SELECT 4.0 AS a")[0]["a"] == 4
 
 
@@ -282,6 +284,7 @@ def test_values_are_converted(server):
     ("SELECT '[1], \"a\": [2]' AS list", "row 1: the column `list` has unsuitable JSON: `a` is unknown"),
     ("SELECT '[1' AS list", "row 1: the column `list` has unsuitable JSON: expected `,` or `]`, not `}`"),
     ("SELECT 1 AS a, 2 AS a", "the column `a` occurs more than once"),
+    ("SELECT 1 AS a, 2 AS other, 2 AS other, 3 AS flag, 4 AS a", "the column `a` occurs more than once"),
 ])
 def test_value_that_does_not_fit_is_an_error(server, sql, message):
     assert error(server, sql) == f"71 {message}"

@@ -31,17 +31,26 @@ struct sql_column_binding {
 
 /* ---- Matching of columns ---- */
 
-/* Returns the column with this name. *count is the number of columns that have it. */
-static size_t find_column(const struct duda_sql_result *result, mk_str name, size_t *count)
+static bool is_named(mk_str column, mk_str prefix, const char *name)
 {
-    size_t found = 0;
-    *count = 0;
-    for (size_t i = result->n_columns; i--;)
-        if (mk_str_eq(result->columns[i], name)) {
-            found = i;
-            ++*count;
-        }
-    return found;
+    if (prefix.len && !mk_str_starts(column, prefix))
+        return false;
+    const char *rest = column.p + prefix.len;
+    size_t len = column.len - prefix.len;
+    return strncmp(rest, name, len) == 0 && name[len] == '\0';
+}
+
+/* Returns the first column with this name, from the column `first` on, and then from the beginning: columns
+ * usually have the order of the members. MK_STR_NONE: there is none. */
+static size_t find_column(const struct duda_sql_result *result, size_t first, mk_str prefix, const char *name)
+{
+    for (size_t i = first; i < result->n_columns; i++)
+        if (is_named(result->columns[i], prefix, name))
+            return i;
+    for (size_t i = 0; i < first && i < result->n_columns; i++)
+        if (is_named(result->columns[i], prefix, name))
+            return i;
+    return MK_STR_NONE;
 }
 
 static bool has_columns_of(const struct duda_sql_result *result, mk_str prefix)
@@ -97,40 +106,37 @@ static int fail(struct sql_row_binding *b, const char *subject, mk_str name, con
     return -EPROTO;
 }
 
+static int match_absent_member(struct sql_row_binding *b, const struct duda_sql_result *result,
+                               const struct duda_schema_field *m, const struct prefix *prefix)
+{
+    char buf[NAME_MAX_LEN];
+    struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&name, "%.*s%s", MK_STR_ARG(prefix->name), m->name);
+    if (m->kind == DUDA_KIND_OBJECT && !m->is_list && prefix->depth < DEPTH_MAX &&
+        has_columns_of(result, mk_buf_str(&name)))
+        return match_nested_struct(b, result, m, prefix, mk_buf_str(&name));
+    return m->optional ? 0 : fail(b, "the column", mk_buf_str(&name), "is missing");
+}
+
 /* Looks for the column under both names of the member: the one in C, and the one in JSON. */
 static int match_member(struct sql_row_binding *b, const struct duda_sql_result *result,
                         const struct duda_schema_field *m, const struct prefix *prefix)
 {
-    char buf[NAME_MAX_LEN];
-    size_t count = 0, column = 0;
-    mk_str name = MK_STR_NULL;
-    const char *const names[] = {m->name, m->json_name};
-    for (size_t i = 0; i < MK_LEN(names) && !count && names[i]; i++) {
-        struct mk_buf full = mk_buf_fixed(buf, sizeof buf);
-        name = mk_str_from_c(names[i]);
-        if (prefix->name.len) {
-            mk_buf_add(&full, prefix->name);
-            mk_buf_add(&full, name);
-            name = mk_buf_str(&full);
-        }
-        column = find_column(result, name, &count);
-    }
-    if (count > 1)
-        return fail(b, "the column", name, "occurs more than once");
-    if (count) {
-        struct sql_column_binding *c = &b->columns[b->n++];
-        *c = (struct sql_column_binding){.form = fast_form_of(m),
-                                         .column = column,
-                                         .offset = prefix->base + m->offset,
-                                         .base = prefix->base,
-                                         .field = m,
-                                         .field_size = prefix->schema->field_size};
-        return 0;
-    }
-    if (m->kind == DUDA_KIND_OBJECT && !m->is_list && prefix->depth < DEPTH_MAX &&
-        has_columns_of(result, name))
-        return match_nested_struct(b, result, m, prefix, name);
-    return m->optional ? 0 : fail(b, "the column", name, "is missing");
+    size_t column = find_column(result, b->n, prefix->name, m->name);
+    if (column == MK_STR_NONE && m->json_name)
+        column = find_column(result, b->n, prefix->name, m->json_name);
+    if (column == MK_STR_NONE)
+        return match_absent_member(b, result, m, prefix);
+    if (b->n == result->n_columns)
+        return fail(b, "the column", result->columns[column], "belongs to two members");
+    struct sql_column_binding *c = &b->columns[b->n++];
+    c->form = fast_form_of(m);
+    c->column = column;
+    c->offset = prefix->base + m->offset;
+    c->base = prefix->base;
+    c->field = m;
+    c->field_size = prefix->schema->field_size;
+    return 0;
 }
 
 static int match_struct(struct sql_row_binding *b, const struct duda_sql_result *result,
@@ -146,6 +152,28 @@ static int match_struct(struct sql_row_binding *b, const struct duda_sql_result 
     return e;
 }
 
+static bool is_column_bound(const struct sql_row_binding *b, size_t column)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->columns[i].column == column)
+            return true;
+    return false;
+}
+
+/* Two columns with the same name are an error if a member has this name: a join may return the same name twice,
+ * and the wrong value would go unnoticed. */
+static int check_other_columns(struct sql_row_binding *b, const struct duda_sql_result *result)
+{
+    for (size_t i = 0; i < result->n_columns && b->n < result->n_columns; i++) {
+        if (is_column_bound(b, i))
+            continue;
+        for (size_t j = 0; j < b->n; j++)
+            if (mk_str_eq(result->columns[b->columns[j].column], result->columns[i]))
+                return fail(b, "the column", result->columns[i], "occurs more than once");
+    }
+    return 0;
+}
+
 int sql_row_binding_prepare(struct sql_row_binding *b, const struct duda_sql_result *result,
                             const struct duda_schema *schema, const struct mk_allocator *memory)
 {
@@ -155,8 +183,11 @@ int sql_row_binding_prepare(struct sql_row_binding *b, const struct duda_sql_res
     b->errors = NULL;
     b->message[0] = b->json_error[0] = '\0'; /* clearing them whole would take as long as matching a column */
     b->columns =
-        (struct sql_column_binding *)mk_allocator_zalloc(memory, result->n_columns + 1, sizeof *b->columns);
-    return b->columns ? match_struct(b, result, &(struct prefix){.schema = schema}) : -ENOMEM;
+        (struct sql_column_binding *)memory->alloc(memory->ctx, (result->n_columns + 1) * sizeof *b->columns);
+    if (!b->columns)
+        return -ENOMEM;
+    int e = match_struct(b, result, &(struct prefix){.schema = schema});
+    return e ? e : check_other_columns(b, result);
 }
 
 /* ---- Conversions ---- */
