@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <monkey/text.h>
 #include <unistd.h>
 
@@ -70,8 +69,8 @@ static bool append_asset(struct duda_assets *all, struct asset *a)
 static bool add_file(struct mk_config *config, struct duda_assets *all, int folder, const char *path,
                      const char *name)
 {
-    struct asset *a = strlen(path) <= NAME_MAX_LEN ? mk_mem_zalloc(1, sizeof *a) : NULL;
-    int e = a && append_asset(all, a) ? 0 : -ENAMETOOLONG;
+    struct asset *a = mk_mem_zalloc(1, sizeof *a);
+    int e = a && append_asset(all, a) ? 0 : -ENOMEM;
     if (!e) {
         memcpy(a->name, path, strlen(path));
         a->content = mk_buf_growing(FILE_SIZE_MAX + 8192);
@@ -101,11 +100,17 @@ static bool add_folder(struct mk_config *config, struct duda_assets *all, int fd
     if (!folder)
         close(fd);
     while (good && (entry = readdir(folder))) {
-        char inner[PATH_MAX];
-        struct mk_buf text = mk_buf_fixed(inner, sizeof inner - 2);
+        char inner[NAME_MAX_LEN + 2];
+        struct mk_buf text = mk_buf_fixed(inner, NAME_MAX_LEN);
         if (entry->d_name[0] == '.')
             continue;
         mk_buf_addf(&text, "%s%s", path, entry->d_name);
+        if (text.failed) {
+            mk_config_error(config, NULL, NULL, "assets/%s%s: the path is longer than %d bytes", path,
+                            entry->d_name, NAME_MAX_LEN);
+            good = false;
+            break;
+        }
         inner[text.len] = '\0';
         int sub = entry->d_type == DT_DIR && depth
                       ? openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

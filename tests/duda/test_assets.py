@@ -125,6 +125,15 @@ def test_service_without_the_folder_is_an_error(monkey, tmp_path, run):
     assert run("-t", "-c", server.config).code == 3
 
 
+def test_asset_with_a_long_path_is_an_error(monkey, tmp_path):
+    object_ = build(tmp_path)
+    (tmp_path / "assets/img" / ("x" * 197)).write_text("x")
+    server = monkey(plugins=[object_], expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert re.search("assets/img/x{197}: the path is longer than 200 bytes", server.err.text)
+
+
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-dev.so").exists(), reason="this build has no monkey run")
 def test_monkey_run_follows_the_assets(start, src):
     write_files(src)
