@@ -200,9 +200,13 @@ bool duda_query_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value)
 
 mk_str duda_query(struct duda_ctx *d, const char *name)
 {
-    size_t at = 0;
-    mk_str value;
-    return duda_query_next(d, name, &at, &value) ? value : MK_STR_NULL;
+    mk_str rest = d->request ? mk_request_query(d->request) : MK_STR_NULL, key, raw;
+    while (rest.p) {
+        split_query_pair(&rest, &key, &raw);
+        if (is_query_key(d, key, mk_str_from_c(name)))
+            return decode_query_component(d, raw);
+    }
+    return MK_STR_NULL;
 }
 
 const char *duda_query_or(struct duda_ctx *d, const char *name, const char *otherwise)

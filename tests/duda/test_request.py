@@ -96,6 +96,7 @@ def test_url_is_that_of_the_client(server):
     assert answer.text == f"127.0.0.1 {'https' if server.url.startswith('https') else 'http'} example.org http://example.org:8443/shop/url/a%20b?x=%2f\n"
 
 
+@pytest.mark.parametrize("server", ["inside"], indirect=True)
 def test_url_without_a_host_is_absent(server):
     with server.connect(protocol="h1") as client:
         client.send(b"GET /shop/url/a HTTP/1.0\r\n\r\n")
