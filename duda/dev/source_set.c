@@ -11,11 +11,14 @@
 #include <monkey/clock.h>
 #include <monkey/mem.h>
 #include <monkey/text.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { RETRY_MS = 20 };
 
 static bool report_source_error(const char *path, const char *problem)
 {
@@ -218,6 +221,15 @@ static uint64_t hash_folder_list(const struct dev_source_set *u)
     return hash;
 }
 
+/* Loads the service. An editor that is just writing the file has emptied it first: tries again. */
+static bool load_service(struct dev_source *source, const struct dev_service_words *words, char problem[256])
+{
+    if (dev_service_load(source, words, problem))
+        return true;
+    (void)poll(NULL, 0, RETRY_MS);
+    return dev_service_load(source, words, problem);
+}
+
 /* Returns true if the result has changed. */
 static bool compile_source(struct dev_source_set *u, struct dev_source_unit *unit)
 {
@@ -233,7 +245,7 @@ static bool compile_source(struct dev_source_set *u, struct dev_source_unit *uni
     unit->folder_stamp = hash_folder_list(u);
     u->how.known = mk_buf_str(&before.files);
     set_label(unit, unit->path);
-    if (dev_service_load(&source, u->is_folder ? &one : &u->words, problem)) {
+    if (load_service(&source, u->is_folder ? &one : &u->words, problem)) {
         if (source.others.len == 0)
             set_label(unit, source.path);
         memcpy(unit->name, source.name, sizeof unit->name);

@@ -2,6 +2,7 @@
 #include "service/stall_detector.h"
 
 #include <errno.h>
+#include <monkey/clock.h>
 #include <monkey/mem.h>
 #include <poll.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@
 
 #include "service/crash_report.h"
 
-enum { TICK_MS = 100, LAZY_TICKS = 20, UNCLEAR_TICKS = 5 };
+enum { TICK_MS = 100, DEV_TICK_MS = 25, LAZY_TICKS = 20, UNCLEAR_TICKS = 5, ASLEEP_US = 200 };
 
 static const char problem[] = "has blocked the event loop for more than 500 ms: compute in duda_offload(), "
                               "and wait with functions of Duda";
@@ -22,6 +23,7 @@ struct duda_stall_detector {
     const struct duda_worker_ctx *worker_ctx;
     pthread_t loop, thread;
     clockid_t clock; /* CPU-time clock of the loop's thread */
+    unsigned tick_ms;
     pthread_mutex_t inspection;
     atomic_bool inspects; /* the thread is reading the stack of the handler, which must not return now */
     int wake;        /* eventfd: written when the thread sleeps and a handler starts, or to stop the thread */
@@ -83,7 +85,7 @@ static bool wait_one_tick(struct duda_stall_detector *h)
 {
     struct pollfd p = {.fd = h->wake, .events = POLLIN};
     eventfd_t n;
-    if (poll(&p, 1, TICK_MS) > 0)
+    if (poll(&p, 1, (int)h->tick_ms) > 0)
         (void)eventfd_read(h->wake, &n);
     return !atomic_load(&h->ends);
 }
@@ -140,22 +142,68 @@ static bool report_stalled_handler(struct duda_stall_detector *h, unsigned run, 
     return true;
 }
 
+/* ---- Warnings in development ---- */
+
+/* The run that is active, as the warnings see it. */
+struct slow_run {
+    unsigned run, warned_run;
+    uint64_t used_us;      /* CPU time since the first tick */
+    uint64_t ticked_us;    /* when the last tick was */
+    unsigned asleep_ticks; /* consecutive punctual ticks without CPU time */
+};
+
+/* On a busy machine, a quick handler may take longer than DUDA_SLOW_MS. Only a handler that computes or sleeps
+ * that long gets a warning. A thread without CPU time is asleep, unless it waits for a CPU; this thread then
+ * waits for one, too, and its ticks are late. */
+static void warn_about_slow_run(struct duda_stall_detector *h, struct slow_run *slow, unsigned run,
+                                uint64_t used)
+{
+    if (h->tick_ms != DEV_TICK_MS || run % 2 == 0 || run == slow->warned_run)
+        return;
+    uint64_t now = mk_clock_us();
+    bool is_asleep =
+        run == slow->run && used < ASLEEP_US && now - slow->ticked_us < 3 * h->tick_ms * 1000 / 2;
+    if (run != slow->run)
+        *slow = (struct slow_run){.run = run, .warned_run = slow->warned_run};
+    else
+        slow->used_us += used;
+    slow->ticked_us = now;
+    slow->asleep_ticks = is_asleep ? slow->asleep_ticks + 1 : 0;
+    if (slow->used_us < DUDA_SLOW_MS * 1000 && slow->asleep_ticks < DUDA_SLOW_MS / h->tick_ms)
+        return;
+    slow->warned_run = run;
+    pthread_mutex_lock(&h->inspection);
+    atomic_store(&h->inspects, true);
+    if (atomic_load(&h->run) == run)
+        duda_crash_report_warn_slow(h->worker_ctx, DUDA_SLOW_MS);
+    atomic_store(&h->inspects, false);
+    pthread_mutex_unlock(&h->inspection);
+}
+
+/* ---- The thread ---- */
+
 static void *watch_thread_main(void *arg)
 {
     struct duda_stall_detector *h = arg;
-    unsigned last = 0, same = 0, reported_run = 0;
-    uint64_t before = loop_cpu_time_us(h);
+    const unsigned ratio = TICK_MS / h->tick_ms; /* a stall is judged by the CPU time of TICK_MS */
+    unsigned last = 0, same = 0, reported_run = 0, ticks = 0;
+    struct slow_run slow = {.run = 0};
+    uint64_t before = loop_cpu_time_us(h), window = before;
     while (wait_one_tick(h)) {
-        unsigned run = atomic_load(&h->run), due = DUDA_STALL_MS / TICK_MS;
-        uint64_t now = loop_cpu_time_us(h), used = now - before;
-        before = now;
+        unsigned run = atomic_load(&h->run), due = DUDA_STALL_MS / h->tick_ms;
+        uint64_t now = loop_cpu_time_us(h);
         same = run == last ? same + 1 : 0;
         last = run;
+        warn_about_slow_run(h, &slow, run, now - before);
+        before = now;
         if (run % 2 == 0 && same >= LAZY_TICKS)
             sleep_until_next_run(h, run);
-        else if (run % 2 && same >= due && run != reported_run &&
-                 report_stalled_handler(h, run, used, same >= due + UNCLEAR_TICKS))
+        if (++ticks % ratio)
+            continue;
+        if (run % 2 && same >= due && run != reported_run &&
+            report_stalled_handler(h, run, now - window, same >= due + UNCLEAR_TICKS * ratio))
             reported_run = run;
+        window = now;
     }
     return NULL;
 }
@@ -185,13 +233,14 @@ static bool stall_detector_init(struct duda_stall_detector *h)
     return false;
 }
 
-struct duda_stall_detector *duda_stall_detector_start(const struct duda_worker_ctx *worker_ctx)
+struct duda_stall_detector *duda_stall_detector_start(const struct duda_worker_ctx *worker_ctx, bool warns)
 {
     struct duda_stall_detector *h = mk_mem_zalloc(1, sizeof *h);
     if (!h)
         return NULL;
     h->worker_ctx = worker_ctx;
     h->loop = pthread_self();
+    h->tick_ms = warns ? DEV_TICK_MS : TICK_MS;
     here = h;
     if (stall_detector_init(h))
         return h;

@@ -11,11 +11,11 @@
 struct duda_stall_detector;
 struct duda_worker_ctx;
 
-enum { DUDA_STALL_MS = 500 };
+enum { DUDA_STALL_MS = 500, DUDA_SLOW_MS = 50 };
 
-/* Watches the calling thread. Returns NULL if memory or threads are exhausted; stalls are then not
+/* Watches the calling thread. With `warns`, also prints a warning after DUDA_SLOW_MS. Returns NULL if memory or threads are exhausted; stalls are then not
  * detected. */
-struct duda_stall_detector *duda_stall_detector_start(const struct duda_worker_ctx *worker_ctx);
+struct duda_stall_detector *duda_stall_detector_start(const struct duda_worker_ctx *worker_ctx, bool warns);
 void duda_stall_detector_stop(struct duda_stall_detector *h);
 
 /* Called when a handler starts or continues to run. */

@@ -105,7 +105,7 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
     check_dead_workers(&worker_ctx->dead_worker_timer);
     worker_ctx->crash_slot = duda_crash_table_acquire_slot(settings->crash_table, mk_worker_index(worker));
     duda_crash_report_install(worker_ctx);
-    worker_ctx->stall_detector = duda_stall_detector_start(worker_ctx);
+    worker_ctx->stall_detector = duda_stall_detector_start(worker_ctx, duda_memory_is_dev_mode(worker_ctx));
     mk_worker_set_data(worker, self, worker_ctx);
     return 0;
 }

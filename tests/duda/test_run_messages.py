@@ -100,6 +100,21 @@ def test_handler_that_blocks_the_loop_is_shown_with_its_line(server, name, mark)
         server.exit_code = -9
 
 
+def test_short_block_is_shown_with_route_and_function(server, src):
+    """The call itself is not interrupted: the handler sleeps as long as it asked for."""
+    path = src / "guarded.c"
+    path.write_text(GUARDED.replace("DUDA_SERVICE(", r"""#include <unistd.h>
+static int doze(struct duda_ctx *d)
+{
+    return duda_printf(d, "%d\n", (int)sleep(2));
+}
+DUDA_SERVICE(""").replace('DUDA_GET("/nap"', 'DUDA_GET("/doze/:n", doze, "Dozes."), DUDA_GET("/nap"'))
+    assert server.get("/doze/7").text == "0\n"
+    server.err.wait_for(r"warning: doze\(\) in \S*guarded.c:\d+ blocks the event loop for more than 50 ms; other requests wait; "
+                        r"route /doze/:n, request GET /doze/7\n")
+    assert server.err.text.count("warning: doze()") == 1
+
+
 def test_terminal_shows_no_messages_of_internal_servers(server, src):
     """The terminal shows only the expected messages during startup, errors, a crash, a save and shutdown."""
     assert server.get("/nothing").status == 404

@@ -30,6 +30,14 @@ void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, c
     atomic_fetch_add(&n_described_blocked, 1);
 }
 
+static atomic_uint n_warned;
+
+void duda_crash_report_warn_slow(const struct duda_worker_ctx *worker_ctx, unsigned ms)
+{
+    (void)worker_ctx, (void)ms;
+    atomic_fetch_add(&n_warned, 1);
+}
+
 static void ours(int number)
 {
     (void)number;
@@ -44,7 +52,7 @@ static bool is_ours(void)
 
 static void *another_loop(void *arg)
 {
-    struct duda_stall_detector *h = duda_stall_detector_start(NULL);
+    struct duda_stall_detector *h = duda_stall_detector_start(NULL, false);
     (void)arg;
     duda_stall_detector_stop(h);
     return h;
@@ -57,7 +65,7 @@ static void stall_detector_restores_signal_action(void **state)
     void *other;
     (void)state;
     assert_int_equal(sigaction(SIGURG, &action, NULL), 0);
-    struct duda_stall_detector *h = duda_stall_detector_start(NULL);
+    struct duda_stall_detector *h = duda_stall_detector_start(NULL, false);
     assert_non_null(h);
     assert_false(is_ours());
     assert_int_equal(pthread_create(&thread, NULL, another_loop, NULL), 0);
@@ -70,7 +78,7 @@ static void stall_detector_restores_signal_action(void **state)
 
 static void stall_detector_reports_busy_handler(void **state)
 {
-    struct duda_stall_detector *h = duda_stall_detector_start(NULL);
+    struct duda_stall_detector *h = duda_stall_detector_start(NULL, false);
     struct timespec begun, now;
     (void)state;
     duda_stall_detector_enter(h);
@@ -109,7 +117,7 @@ static int sleep_seconds(void)
 static void stall_detector_reports_blocking_call_without_interrupting_it(void **state)
 {
     static int (*const calls[])(void) = {sleep_long, poll_long, sleep_seconds};
-    struct duda_stall_detector *h = duda_stall_detector_start(NULL);
+    struct duda_stall_detector *h = duda_stall_detector_start(NULL, false);
     (void)state;
     for (size_t i = 0; i < MK_LEN(calls); i++) {
         n_described = n_described_blocked = 0;
@@ -122,12 +130,39 @@ static void stall_detector_reports_blocking_call_without_interrupting_it(void **
     duda_stall_detector_stop(h);
 }
 
+/* On a busy machine, the detector cannot tell a thread that sleeps from one that waits for a CPU. */
+static void stay_until_warned(struct duda_stall_detector *h, unsigned count)
+{
+    duda_stall_detector_enter(h);
+    for (unsigned i = 0; i < 300 && atomic_load(&n_warned) < count; i++)
+        (void)poll(NULL, 0, 100);
+    (void)poll(NULL, 0, 100);
+    (void)duda_stall_detector_leave(h);
+    assert_int_equal(n_warned, count);
+}
+
+static void stall_detector_warns_once_about_each_slow_run_in_development(void **state)
+{
+    struct duda_stall_detector *h = duda_stall_detector_start(NULL, true);
+    (void)state;
+    stay_until_warned(h, 1);
+    stay_until_warned(h, 2);
+    duda_stall_detector_stop(h);
+    h = duda_stall_detector_start(NULL, false);
+    duda_stall_detector_enter(h);
+    assert_int_equal(poll(NULL, 0, 300), 0);
+    (void)duda_stall_detector_leave(h);
+    assert_int_equal(n_warned, 2);
+    duda_stall_detector_stop(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stall_detector_restores_signal_action),
         cmocka_unit_test(stall_detector_reports_busy_handler),
         cmocka_unit_test(stall_detector_reports_blocking_call_without_interrupting_it),
+        cmocka_unit_test(stall_detector_warns_once_about_each_slow_run_in_development),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
