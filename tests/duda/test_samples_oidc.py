@@ -13,7 +13,7 @@ from oidc_provider import CurveKey, HmacKey, NoKey, Provider, RsaKey
 from proc import wait_until
 from samples import CAN_RUN, UserAgent, needs, starter
 
-pytestmark = [CAN_RUN, needs("crypto", "http")]
+pytestmark = [CAN_RUN, needs("oidc")]
 SECRET = "a secret: with/odd+characters%"
 SITE = "http://site.example"
 
@@ -35,7 +35,7 @@ def server(monkey, tmp_path, tmp_path_factory, provider):
     start = starter(monkey, tmp_path, tmp_path_factory)
     started = start("oidc", environment={"OIDC_SECRET": SECRET}, conf={
         "127.0.0.1:8081": provider.address, "http://127.0.0.1:2001": SITE})
-    started.allow("log-in: ")
+    started.allow("OpenID Connect: ")
     return started
 
 

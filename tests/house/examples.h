@@ -90,6 +90,8 @@ void answer(struct duda_ctx *context, mk_str text), close_file(void *f);
 duda_fn list_items, home;
 /* ---- duda/mime.h ---- */
 extern struct duda_mime mime;
+/* ---- duda/oidc.h ---- */
+int keep_name(struct duda_ctx *context, mk_str user, mk_str claims);
 /* ---- duda/postgres.h ---- */
 mk_str row;
 void forget_price(void *ctx, mk_str name), forget_all_prices(void *ctx), *cache_of(struct mk_worker *w);

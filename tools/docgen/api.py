@@ -43,7 +43,7 @@ headers. For a first example, see [Write a plugin in ten minutes](../guide/plugi
 DUDA = Book(
     folder="duda/include/duda", page="docs/reference/duda-api.md", prefix="duda", names="duda",
     order="service cors url request response form json body upload cookie session render template websocket topic memory wait lock config "
-          "test store jobs kv redis memcached sql postgres http smtp subprocess crypto auth jwt gzip csv chart qr mail mime multipart schema "
+          "test store jobs kv redis memcached sql postgres http smtp subprocess crypto auth jwt oidc gzip csv chart qr mail mime multipart schema "
           "value".split(),
     head="""# The interface of Duda
 
@@ -79,6 +79,7 @@ Common tasks, what they are called in Express, Flask, FastAPI and Go, and the fu
 | HTTP client | `fetch()`, requests | duda_http_fetch() |
 | SQL query, transaction | `db.query()` | duda_sql_query(), duda_sql_begin() |
 | bearer token, API key, Basic, Authorization | `HTTPBearer`, passport | duda_auth_bearer(), duda_auth_jwt(), duda_auth_basic() |
+| OpenID Connect, OAuth login | `passport-openidconnect`, Authlib | duda_oidc_log_in(), duda_oidc_callback() |
 | current user, role, permission | `req.user`, `current_user` | duda_identity(), duda_require_role() |
 | download (Content-Disposition) | `res.download()` | duda_header_set(), duda_send_file() |
 | rate limit | express-rate-limit, slowapi | struct duda_route, duda_store_rate_limit() |

@@ -22,11 +22,11 @@ static int64_t now_s(struct duda_ctx *d)
 
 /* ---- Requests ---- */
 
-/* Splits "https://host:port/path". Returns false for any other text. */
+/* Splits "https://host:port/path", or the same with http. Returns false for any other text. */
 static bool split_url(mk_str url, bool secure, mk_str *host, mk_str *path)
 {
     bool is_https = mk_str_starts(url, MK_STR("https://"));
-    if (!is_https && (secure || !mk_str_starts(url, MK_STR("http://"))))
+    if (is_https != secure || (!is_https && !mk_str_starts(url, MK_STR("http://"))))
         return false;
     *path = mk_str_skip(url, is_https ? 8 : 7);
     *host = mk_str_cut(path, '/');
@@ -114,7 +114,7 @@ static mk_str lock_name(mk_str url)
 
 /* Makes keys available. While one handler fetches new ones, the others continue with old ones, if there are
  * any. */
-static int ensure_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
+int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
 {
     if (are_fresh(d, cache))
         return 0;
@@ -146,7 +146,7 @@ static int fetch_new_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str
 int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure,
                         struct mk_buf *claims, mk_str token, const struct duda_jwt_rules *rules)
 {
-    int e = ensure_keys(d, cache, url, secure);
+    int e = package_jwks_ensure(d, cache, url, secure);
     e = e ? e : duda_jwt_verify_jwks(claims, cache->keys, token, rules);
     if (e != -EKEYREVOKED)
         return e;

@@ -14,8 +14,8 @@ struct package_jwks {
 };
 
 /* Sends a request to the server of an absolute URL with the [HTTP_CLIENT] section whose Name is the host (and
- * port) of the URL. Returns 0: the response has the status 200; or an error with a reason. `secure` is true if
- * the URL must begin with https://. */
+ * port) of the URL. Returns 0: the response has the status 200; or an error with a reason. `secure`: the URL
+ * must begin with https://; otherwise with http://. */
 int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
                            mk_str *body);
 
@@ -24,6 +24,8 @@ int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct d
  * at most once a minute, if a token has an unknown key. If that fails, the old keys stay valid for a day. */
 int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure,
                         struct mk_buf *claims, mk_str token, const struct duda_jwt_rules *rules);
+/* Makes keys available: 0, or an error with a reason. */
+int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure);
 void package_jwks_close(struct package_jwks *cache);
 
 #endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [OIDC] sections. */
+#include <duda/config.h>
+#include <errno.h>
+
+#include "oidc.h"
+
+#define AT(member) MK_CONF_AT(struct oidc_settings, member)
+
+static const struct mk_conf_key keys[] = {
+    PACKAGE_NAME_KEY,
+    {.name = "Issuer",
+     .type = MK_CONF_TEXT,
+     AT(base.location),
+     .max = 200,
+     .help = "The provider's identifier of itself: `https://login.example.org`."},
+    {.name = "Client",
+     .type = MK_CONF_TEXT,
+     AT(client),
+     .flags = MK_CONF_REQUIRED,
+     .min = 1,
+     .max = 200,
+     .help = "The client ID that the provider has issued."},
+    {.name = "Secret",
+     .type = MK_CONF_CUSTOM,
+     AT(secret),
+     .parse = duda_secret,
+     .syntax = DUDA_SECRET_SYNTAX,
+     .help = "The client secret. Without it, the service is a public client."},
+    {.name = "RedirectUrl",
+     .type = MK_CONF_TEXT,
+     AT(redirect_url),
+     .flags = MK_CONF_REQUIRED,
+     .min = 1,
+     .max = 300,
+     .help = "The public URL of the callback route, as registered with the provider."},
+    {.name = "PostLogoutUrl",
+     .type = MK_CONF_TEXT,
+     AT(logout_url),
+     .max = 300,
+     .help = "Where the provider redirects the browser after a logout. It must be registered, too."},
+    {.name = "Scope",
+     .type = MK_CONF_TEXT,
+     AT(scope),
+     .default_value = "openid profile",
+     .min = 6,
+     .max = 200,
+     .help = "The scopes to request; one of them must be `openid`."},
+};
+
+static bool has_openid(mk_str scope)
+{
+    mk_str word;
+    while ((word = mk_str_word(&scope)).len)
+        if (mk_str_eq(word, MK_STR("openid")))
+            return true;
+    return false;
+}
+
+static bool check_oidc_section(struct mk_config *config, const struct package_sections *before,
+                               void *settings)
+{
+    const struct oidc_settings *s = settings;
+    (void)before;
+    if (!mk_str_starts(s->base.location, MK_STR("https://")) &&
+        !mk_str_starts(s->base.location, MK_STR("http://")))
+        mk_config_error(config, s, "Issuer", "expected a URL that begins with https://");
+    else if (!has_openid(s->scope))
+        mk_config_error(config, s, "Scope", "the scope `openid` is missing");
+    else
+        return true;
+    return false;
+}
+
+static int open_oidc(void *instance, struct mk_worker *w, const void *settings)
+{
+    struct oidc_provider *p = instance;
+    (void)w;
+    p->settings = settings;
+    return 0;
+}
+
+static void close_oidc(void *instance)
+{
+    package_jwks_close(&((struct oidc_provider *)instance)->jwks);
+}
+
+PACKAGE_TYPE(oidc, "OIDC", struct oidc_settings, struct oidc_provider,
+             "An OpenID Connect provider at which users of Duda services log in.", .location = "Issuer",
+             .max = PACKAGE_SECTIONS_MAX, .check_section = check_oidc_section, .open = open_oidc,
+             .close = close_oidc);
+
+struct oidc_provider *oidc_provider_find(struct duda_ctx *d, const char *name)
+{
+    return package_find_instance(&kind, d, name);
+}
+
+PACKAGE_PLUGIN(oidc, "OpenID Connect for Duda services.", PACKAGE_HAS_TYPE,
+               .needs = PACKAGE_NEEDS("duda-http", "duda"));
