@@ -169,6 +169,17 @@ static void session_shm_full_set_evicts_unreturned_clients_first(void **state)
     assert_true(load(in_set(200), NOW, 100000)); /* returning clients do not evict it */
 }
 
+static void session_shm_full_set_evicts_revocations_last(void **state)
+{
+    const struct duda_session_shm_client revocation = {.address = 1, .is_known = true, .is_revocation = true};
+    (void)state;
+    assert_true(duda_session_shm_insert(&shm, id_of(in_set(0)), MK_STR("x"), &revocation, NOW, 100000));
+    for (unsigned i = 1; i < 200; i++)
+        save_of(i, 100 + i, true, NOW + i); /* expire later, and each address has one */
+    assert_int_equal(count_alive(0, 1), 1);
+    assert_int_equal(count_alive(1, 200), 7);
+}
+
 static void session_shm_replace_marks_logged_in(void **state)
 {
     const struct duda_session_shm_client known = {.address = 1, .is_known = true};
@@ -269,6 +280,7 @@ int main(void)
         fixture_test(session_shm_full_set_evicts_anonymous_first, setup),
         fixture_test(session_shm_full_set_evicts_from_address_with_most, setup),
         fixture_test(session_shm_full_set_evicts_unreturned_clients_first, setup),
+        fixture_test(session_shm_full_set_evicts_revocations_last, setup),
         fixture_test(session_shm_replace_marks_logged_in, setup),
         fixture_test(session_shm_hashes_of_clients_differ, setup),
         fixture_test(session_shm_torn_session_is_not_found, setup),
