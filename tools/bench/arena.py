@@ -68,15 +68,21 @@ def duda_command(build, folder, port):
     return [build / "monkey", "-c", conf]
 
 
+def copy_of_sources(name):
+    """Returns a folder in which compilers may leave lock files."""
+    folder = BUILD / name
+    shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
+    return folder
+
+
 def build_actix():
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--manifest-path", SOURCES / "Cargo.toml", "--target-dir", BUILD / "cargo"],
-                   check=True)
-    return BUILD / "cargo" / "release" / "arena"
+    folder = copy_of_sources("actix-web")
+    subprocess.run(["cargo", "build", "--release", "--quiet"], cwd=folder, check=True)
+    return folder / "target" / "release" / "arena"
 
 
 def build_fasthttp():
-    folder = BUILD / "go"
-    shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
+    folder = copy_of_sources("fasthttp")
     environment = os.environ | {"GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
     subprocess.run(["go", "build", "-o", "arena", "."], cwd=folder, check=True, env=environment)
     return folder / "arena"
