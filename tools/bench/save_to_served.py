@@ -21,6 +21,7 @@ import subprocess
 import tempfile
 import time
 
+PATIENCE_S = 30
 WRAPPER = """#!/bin/sh
 begin=$(date +%s%N)
 cc "$@"
@@ -103,8 +104,9 @@ def measure(program, lines, saves, files):
             log.write_text("")
             (source / "main.c").write_text(text.replace("version 0", f"version {i}"))
             saved = time.time_ns()
-            while f"version {i}".encode() not in get(port, "/version"):
-                pass
+            while f"version {i}".encode() not in (answer := get(port, "/version")):
+                if time.time_ns() - saved > PATIENCE_S * 1e9:
+                    raise SystemExit(f"the new version is not served:\n{answer.decode(errors='replace')}")
             served = time.time_ns()
             rows.append(((served - saved) / 1e6, stages(log, saved, served)))
             time.sleep(0.1)
