@@ -2,6 +2,7 @@
 /* Redirects, files, server-sent events and error pages. */
 #include <errno.h>
 #include <fcntl.h>
+#include <monkey/sized.h>
 #include <monkey/sse.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -167,13 +168,15 @@ mk_str duda_sse_last_id(struct duda_ctx *d)
 int duda_sse_send_sized(struct duda_ctx *d, const struct mk_sse_event *event, size_t event_size)
 {
     static const struct mk_sse_event comment;
+    struct mk_sse_event full;
     struct duda_scratch_buf text;
     int e = duda_scratch_buf_begin(d, &text, EVENT_MAX);
+    event = event ? mk_sized_in(&full, sizeof full, event, event_size) : &comment;
     if (!e)
-        e = mk_sse_write_sized(&text.buf, event ? event : &comment, event ? event_size : sizeof comment);
+        e = mk_sse_write(&text.buf, event);
     if (!e && !duda_response_head_is_final(d))
         e = begin_sse_stream(d);
-    if (event && event->retry_ms)
+    if (event->retry_ms)
         d->sse_has_retry = true;
     if (!e)
         e = duda_write(d, mk_buf_str(&text.buf));

@@ -149,7 +149,7 @@ MK_PLUGIN(older) = {MK_PLUGIN_HEAD, .name = "older-structs", .version = "1", .he
 """
 
 SERVICE = r"""
-#define DUDA_USE "duda-http", "duda-smtp", "duda-jobs", "duda-store", "duda-kv", "duda-subprocess"
+#define DUDA_USE "duda-http", "duda-smtp", "duda-jobs", "duda-store", "duda-kv", "duda-subprocess", "duda-sql"
 #include <duda.h>
 #include <duda/chart.h>
 #include <monkey/cookie.h>
@@ -158,6 +158,7 @@ SERVICE = r"""
 #include <duda/jobs.h>
 #include <duda/mail.h>
 #include <duda/smtp.h>
+#include <duda/sql.h>
 #include <duda/store.h>
 #include <duda/subprocess.h>
 #include <duda/task.h>
@@ -320,14 +321,31 @@ static int events(struct duda_ctx *d)
     return duda_sse_send(d, OLDER(event));
 }
 
-DUDA_SERVICE(olds, DUDA_GET("/events", events), DUDA_GET("/route", route, "Finds a route."), DUDA_GET("/cookies", cookies, "Sets cookies."),
+static int in_transaction(struct duda_ctx *d, struct duda_sql_db *db, void *ctx)
+{
+    struct duda_sql_result result;
+    (void)ctx;
+    return duda_sql_query(d, db, &result, "SELECT 1");
+}
+
+static int transactions(struct duda_ctx *d)
+{
+    const struct duda_sql_transaction_options options = {.isolation = DUDA_SQL_SERIALIZABLE, .read_only = true};
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
+    int e = duda_sql_begin_with(d, db, OLDER(options));
+    e = e ? e : duda_sql_rollback(d, db);
+    e = e ? e : duda_sql_transaction(d, db, OLDER(options), in_transaction, NULL);
+    return e ? e : duda_puts(d, "read");
+}
+
+DUDA_SERVICE(olds, DUDA_GET("/transactions", transactions), DUDA_GET("/events", events), DUDA_GET("/route", route, "Finds a route."), DUDA_GET("/cookies", cookies, "Sets cookies."),
     DUDA_GET("/tokens", tokens, "Verifies tokens."), DUDA_GET("/fetch", fetch, "Sends requests."),
     DUDA_GET("/mail", mail, "Sends mail."), DUDA_GET("/jobs", jobs, "Enqueues a job."),
     DUDA_GET("/processes", processes, "Starts processes."), DUDA_GET("/texts", texts, "Renders."),
     DUDA_GET("/topic", topic, "Receives a message."), DUDA_GET("/chat", chat, "A WebSocket."));
 """
 
-PACKAGES = ["seal", "http", "smtp", "jobs", "store", "kv", "subprocess", "crypto", "small"]
+PACKAGES = ["seal", "http", "smtp", "jobs", "store", "kv", "subprocess", "crypto", "small", "sql"]
 
 
 def compile_and_run(tmp_path):
@@ -373,12 +391,15 @@ def server(monkey, tmp_path):
     with boxes() as box, Backend() as backend:
         top = (f"[HTTP_CLIENT]\n    Server {backend.address}\n[SMTP]\n    Server {box().address}\n    EhloName shop.example.org\n"
                f"[KV]\n    Folder {tmp_path}/data\n[DUDA]\n    WritablePaths {tmp_path}\n[SESSIONS]\n    Store cookie\n")
-        yield monkey(plugins=[service], top=top)
+        if services.has("sqlite"):
+            top += f"[SQLITE]\n    File {tmp_path}/a.db\n"
+        yield monkey(plugins=[service, *(["duda-sqlite"] if services.has("sqlite") else [])], top=top)
 
 
 @pytest.mark.parametrize("path, text", [
     ("/route", "1 1"), ("/cookies", r"a=b; Path=/.*"), ("/tokens", r'\{"iss":"me"\}\{"iss":"me"\}'), ("/fetch", r".*"), ("/mail", r"From: (.|\n)*"),
-    ("/jobs", "1"), ("/processes", "hello\n"), ("/texts", r"!<svg (.|\n)*"), ("/topic", "hello"), ("/events", r"event: n\ndata: x\n\n")])
+    ("/jobs", "1"), ("/processes", "hello\n"), ("/texts", r"!<svg (.|\n)*"), ("/topic", "hello"), ("/events", r"event: n\ndata: x\n\n"),
+    pytest.param("/transactions", "read", marks=pytest.mark.skipif(not services.has("sqlite"), reason="this build has no SQLite"))])
 def test_service_of_an_earlier_release_runs(server, path, text):
     answer = server.get(path)
     assert answer.status == 200 and re.fullmatch(text, answer.text), server.err.text + answer.text

@@ -80,7 +80,10 @@ MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t le
  *
  *     DUDA_ROUTES(site, DUDA_ASSETS("/static"), DUDA_GET("/", home, "Shows the home page."));
  */
-#define DUDA_ASSETS(prefix) DUDA_GET(prefix "/*path", duda_send_asset, "Serves the assets.")
+#define DUDA_ASSETS(prefix)                                                                                  \
+    DUDA_GET(prefix "/"                                                                                      \
+                    "*path",                                                                                 \
+             duda_send_asset, "Serves the assets.")
 /** The handler of DUDA_ASSETS(). */
 MK_API int duda_send_asset(struct duda_ctx *d);
 /** Returns the URL of an asset, "app.css" or "img/logo.png". Templates use `{{asset "app.css"}}`. Absent, with
