@@ -15,6 +15,7 @@
 #include <duda/form.h>
 #include <duda/json.h>
 #include <duda/lock.h>
+#include <duda/log.h>
 #include <duda/memory.h>
 #include <duda/metrics.h>
 #include <duda/middleware.h>

@@ -1,7 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <monkey/json.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "service/duda_ctx.h"
+#include "service/route_table.h"
+
+enum { TEXT_MAX = 512, JSON_MAX = 1536, TEXT_ORIGIN = 96, JSON_ORIGIN = 512 };
+
+/* The fields of a message, in both forms. */
+struct fields {
+    struct mk_buf text, json;
+    struct mk_json_writer w;
+    char text_buf[TEXT_MAX], json_buf[JSON_MAX];
+};
+
+static void begin_fields(struct fields *f)
+{
+    f->text = mk_buf_fixed(f->text_buf, sizeof f->text_buf);
+    f->json = mk_buf_fixed(f->json_buf, sizeof f->json_buf);
+    f->w = mk_json_writer_to(&f->json);
+}
+
+static void write_message(struct duda_ctx *d, enum mk_log_level level, mk_str message, const struct fields *f)
+{
+    const struct mk_log_fields fields = {mk_buf_str(&f->text), mk_buf_str(&f->json)};
+    if (d->request)
+        mk_request_log_fields(d->request, level, message, &fields);
+    else
+        mk_worker_log_fields(d->worker_ctx->worker, level, message, &fields);
+}
 
 void duda_log_plain(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
@@ -18,15 +46,134 @@ void duda_log_plain(struct duda_ctx *d, enum mk_log_level level, const char *fmt
         mk_worker_log(d->worker_ctx->worker, level, "%s", message);
 }
 
+/* ---- Fields ---- */
+
+/* If a field does not fit, drops it from this form. */
+static void undo_if_failed(struct mk_buf *out, size_t len)
+{
+    if (out->failed) {
+        out->len = len;
+        out->failed = false;
+    }
+}
+
+static bool is_member_of_lines(mk_str name)
+{
+    static const mk_str names[] = {MK_STR_INIT("time"),    MK_STR_INIT("level"),   MK_STR_INIT("pid"),
+                                   MK_STR_INIT("message"), MK_STR_INIT("client"),  MK_STR_INIT("method"),
+                                   MK_STR_INIT("target"),  MK_STR_INIT("request"), MK_STR_INIT("job"),
+                                   MK_STR_INIT("route")};
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        if (mk_str_eq(name, names[i]))
+            return true;
+    return false;
+}
+
+static bool is_bare_text(mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!mk_char_is_alpha(text.p[i]) && !mk_char_is_digit(text.p[i]) && !strchr("-_./:+@", text.p[i]))
+            return false;
+    return text.len > 0;
+}
+
+/* Quotes text that could end a value. The log replaces control characters. */
+static void append_text_value(struct mk_buf *out, mk_str text)
+{
+    if (is_bare_text(text)) {
+        mk_buf_add(out, text);
+        return;
+    }
+    mk_buf_add_char(out, '"');
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.p[i] == '"' || text.p[i] == '\\')
+            mk_buf_add_char(out, '\\');
+        mk_buf_add_char(out, text.p[i]);
+    }
+    mk_buf_add_char(out, '"');
+}
+
+static void append_text_field(struct mk_buf *out, mk_str name, const struct duda_value *value)
+{
+    mk_buf_add_char(out, ' ');
+    for (size_t i = 0; i < name.len; i++)
+        mk_buf_add_char(out, is_bare_text(mk_str_of(name.p + i, 1)) ? name.p[i] : '_');
+    mk_buf_add_char(out, '=');
+    if (value->kind == DUDA_VALUE_TEXT)
+        append_text_value(out, value->of.text);
+    else
+        duda_json_write(out, value);
+}
+
+static void append_json_field(struct fields *f, mk_str name, const struct duda_value *value)
+{
+    char buf[80];
+    struct mk_buf own = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&own, "%.*s%s", MK_STR_ARG(mk_str_first(name, 64)), is_member_of_lines(name) ? "_" : "");
+    mk_json_key_str(&f->w, mk_buf_str(&own));
+    if (value->kind == DUDA_VALUE_TEXT)
+        mk_json_string(&f->w, value->of.text);
+    else
+        duda_json_write(&f->json, value);
+    f->w.comma = true;
+}
+
+static void append_field(struct fields *f, const struct duda_entry *e)
+{
+    mk_str name = mk_str_from_c(e->name ? e->name : "");
+    size_t text_len = f->text.len, json_len = f->json.len;
+    bool comma = f->w.comma;
+    append_text_field(&f->text, name, &e->value);
+    append_json_field(f, name, &e->value);
+    if (f->json.failed)
+        f->w.comma = comma;
+    undo_if_failed(&f->text, text_len);
+    undo_if_failed(&f->json, json_len);
+}
+
+/* The ID of the request, and its route, which a package has none of. */
+static void append_origin(struct duda_ctx *d, struct fields *f)
+{
+    const struct duda_route *r = d->route_entry ? d->route_entry->route : NULL;
+    const char *kind = d->request ? "request" : "job";
+    size_t text_len = f->text.len, json_len = f->json.len;
+    mk_buf_addf(&f->text, " (%s %s)", kind, duda_request_id(d).p);
+    mk_json_string(mk_json_key(&f->w, kind), duda_request_id(d));
+    if (r && r->method) {
+        char buf[256];
+        struct mk_buf route = mk_buf_fixed(buf, sizeof buf);
+        mk_buf_addf(&route, "%s %.*s", r->method, MK_STR_ARG(mk_str_first(d->route_entry->pattern, 200)));
+        mk_json_string(mk_json_key(&f->w, "route"), mk_buf_str(&route));
+    }
+    undo_if_failed(&f->text, text_len);
+    undo_if_failed(&f->json, json_len);
+}
+
 void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
     char buf[DUDA_LOG_MAX - 128]; /* leaves space for the request ID */
-    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    struct fields f;
     va_list args;
     va_start(args, fmt);
     int n = vsnprintf(buf, sizeof buf, fmt, args);
     va_end(args);
-    text.len = n < 0 ? 0 : (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1;
-    duda_log_plain(d, level, "%.*s (%s %s)", MK_STR_ARG(mk_buf_str(&text)), d->request ? "request" : "job",
-                   duda_request_id(d).p);
+    size_t len = n < 0 ? 0 : (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1;
+    begin_fields(&f);
+    append_origin(d, &f);
+    write_message(d, level, mk_str_of(buf, len), &f);
+}
+
+void duda_log_entries(struct duda_ctx *d, enum mk_log_level level, const char *message,
+                      const struct duda_entry *entries, size_t n)
+{
+    struct fields f;
+    begin_fields(&f);
+    f.text.cap -= TEXT_ORIGIN; /* long fields leave space for the ID of the request */
+    f.json.cap -= JSON_ORIGIN;
+    for (size_t i = 0; i < n; i++)
+        append_field(&f, &entries[i]);
+    f.text.cap += TEXT_ORIGIN;
+    f.json.cap += JSON_ORIGIN;
+    append_origin(d, &f);
+    write_message(d, level, mk_str_first(mk_str_from_c(message), DUDA_LOG_MAX - TEXT_MAX), &f);
 }

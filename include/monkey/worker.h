@@ -38,6 +38,9 @@ MK_API int64_t mk_worker_now(const struct mk_worker *worker);
 /** Writes a message to the error log of the server. Control characters are replaced. */
 MK_API void mk_worker_log(struct mk_worker *worker, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
+/** Writes a message with fields to the error log of the server. */
+MK_API void mk_worker_log_fields(struct mk_worker *worker, enum mk_log_level level, mk_str message,
+                                 const struct mk_log_fields *fields);
 /** Sets the pointer that the worker keeps for the plugin, initially NULL. Call it in worker_start, and free
  * the pointer's target in worker_stop. */
 MK_API void mk_worker_set_data(struct mk_worker *worker, const struct mk_plugin *plugin, void *data);

@@ -45,3 +45,16 @@ void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...)
     mk_log_va(log, level, fmt, args);
     va_end(args);
 }
+
+void mk_log_with_fields(struct mk_log *log, enum mk_log_level level, mk_str message,
+                        const struct mk_log_fields *fields)
+{
+    if (!log || level > log->level)
+        return;
+    log->fields = fields;
+    if (log->is_json)
+        mk_log(log, level, "%.*s", MK_STR_ARG(message));
+    else
+        mk_log(log, level, "%.*s%.*s", MK_STR_ARG(message), MK_STR_ARG(fields->text));
+    log->fields = NULL;
+}

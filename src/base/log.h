@@ -14,7 +14,9 @@ struct mk_log {
     /* Writes one complete message, which has no line end or control characters; must not log its own
      * failures. */
     void (*write)(struct mk_log *log, enum mk_log_level level, mk_str text);
-    void *data; /* for the sink */
+    void *data;                         /* for the sink */
+    bool is_json;                       /* the sink writes JSON */
+    const struct mk_log_fields *fields; /* of the message that is being written; NULL: none */
 };
 
 /* Not public: a plugin built for an older version would contain an outdated count. */
@@ -28,6 +30,10 @@ void mk_log_sanitize(char *text, size_t len);
 /* `log` may be NULL: the message is dropped. */
 void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
 void mk_log_va(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args) MK_PRINTF(3, 0);
+
+/* Writes a message with fields, of which a sink without JSON writes the text. */
+void mk_log_with_fields(struct mk_log *log, enum mk_log_level level, mk_str message,
+                        const struct mk_log_fields *fields);
 
 #define mk_log_error(log, ...) mk_log(log, MK_LOG_ERROR, __VA_ARGS__)
 #define mk_log_warn(log, ...)  mk_log(log, MK_LOG_WARN, __VA_ARGS__)

@@ -22,11 +22,12 @@ struct mk_errorlog {
 mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level,
                         const struct mk_logfile *file) MK_MUST_USE;
 void mk_errorlog_fini(struct mk_errorlog *e);
-enum { MK_ERRORLOG_HEAD = 64 }; /* maximum length that mk_errorlog_format_line() adds to the text */
+/* The maximum length of a line with this text and these fields, which may be NULL. */
+size_t mk_errorlog_line_size(const struct mk_logfile *file, mk_str text, const struct mk_log_fields *fields);
 /* Appends a message as a line of the log `file`, with timestamp, level and process ID, unless the log adds
- * them itself. */
+ * them itself. The fields are those of a JSON log; NULL: none. */
 void mk_errorlog_format_line(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
-                             struct mk_buf *out);
+                             const struct mk_log_fields *fields, struct mk_buf *out);
 /* Switches to the level and the log file of another configuration. */
 void mk_errorlog_switch(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
 /* Makes the log use this writer, which the caller owns; NULL: the log's own writer again. The count of lost

@@ -188,8 +188,10 @@ static void open_logs(struct mk_config_loader *l)
     struct mk_request_settings *request = &g->server.site.request;
     g->access_log = open_logfile(l, request->access_log, server_key_pos(l, "AccessLog"));
     /* The printed configuration has absolute paths, which are valid from any folder. */
-    if (g->error_log)
+    if (g->error_log) {
         g->server.error_log = g->error_log->where;
+        g->error_log->is_json = g->server.error_log_format == 1;
+    }
     if (g->access_log)
         request->access_log = g->access_log->where;
     mk_location_set_limits(g, request, g->access_log, &g->limits);

@@ -11,6 +11,7 @@ static const char *const symlink_words[] = {"off", "owner", "on", NULL};
 static const char *const overcapacity_words[] = {"Drop", "Resist", "TooBusy", NULL};
 static const char *const error_formats[] = {"html", "json", NULL}; /* enum mk_error_format */
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
+static const char *const log_formats[] = {"text", "json", NULL};
 static const char *const access_formats[] = {"combined", "json", "short", NULL}; /* enum mk_access_format */
 
 /* ---- Listen ---- */
@@ -460,6 +461,12 @@ static const struct mk_conf_key server_keys[] = {
      SERVER(error_log),
      .default_value = "stderr",
      .help = MK_HELP("A file, `stderr` or `syslog`.")},
+    {.name = "ErrorLogFormat",
+     .type = MK_CONF_ENUM,
+     SERVER(error_log_format),
+     .choices = log_formats,
+     .default_value = "text",
+     .help = MK_HELP("`text`, or `json` (one object per line, with the fields of messages as members).")},
     {.name = "LogLevel",
      .type = MK_CONF_ENUM,
      SERVER(log_level),

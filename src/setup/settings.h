@@ -97,6 +97,7 @@ struct mk_server_settings {
     uint64_t file_cache_memory, small_file;
     uint32_t file_cache_ms;
     mk_str error_log;
+    unsigned error_log_format; /* 0: text; 1: json */
     unsigned log_level;
     struct mk_vhost_common_settings site;
 };

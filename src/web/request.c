@@ -7,10 +7,11 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "web/exchange.h"
 
-enum { MESSAGE_MAX = 1024, METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
+enum { MESSAGE_MAX = 1024, METHOD_SHOWN = 16, TARGET_SHOWN = 256, JSON_MAX = 2816 };
 
 enum mk_method mk_request_method(const struct mk_request *r)
 {
@@ -338,13 +339,35 @@ mk_str mk_request_user(const struct mk_request *r)
 
 /* ---- The log ---- */
 
+/* In JSON, the details of the request are members, which precede the fields of the message. */
+static void log_json(struct mk_request *r, enum mk_log_level level, mk_str message, mk_str peer)
+{
+    const struct mk_log_fields *given = r->web->log->fields;
+    char buf[JSON_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    struct mk_json_writer w = mk_json_writer_to(&text);
+    mk_json_string(mk_json_key(&w, "client"), peer);
+    if (r->method_text.p) {
+        mk_json_string(mk_json_key(&w, "method"), mk_str_first(r->method_text, METHOD_SHOWN));
+        mk_json_string(mk_json_key(&w, "target"), mk_str_first(r->target_text, TARGET_SHOWN));
+    }
+    if (given && given->json.len) {
+        mk_buf_add_char(&text, ',');
+        mk_buf_add(&text, given->json);
+    }
+    struct mk_log_fields all = {.json = mk_buf_str(&text)};
+    mk_log_with_fields(r->web->log, level, message, text.failed ? given : &all);
+}
+
 static void log_without_hooks(struct mk_request *r, enum mk_log_level level, mk_str message)
 {
     char buf[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf peer = mk_buf_fixed(buf, sizeof buf);
     if (r->peer)
         mk_addr_format(r->peer, &peer);
-    if (!r->method_text.p) /* the request line was invalid */
+    if (r->web->log && r->web->log->is_json)
+        log_json(r, level, message, mk_buf_str(&peer));
+    else if (!r->method_text.p) /* the request line was invalid */
         mk_log(r->web->log, level, "request from %.*s: %.*s", MK_STR_ARG(mk_buf_str(&peer)),
                MK_STR_ARG(message));
     else
@@ -372,6 +395,20 @@ void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *f
         if (hooks->at[i].plugin->on_log(r, level, message, hooks->at[i].data))
             return;
     log_without_hooks(r, level, message);
+}
+
+void mk_request_log_fields(struct mk_request *r, enum mk_log_level level, mk_str message,
+                           const struct mk_log_fields *fields)
+{
+    struct mk_log *log = r->web->log;
+    if (log)
+        log->fields = fields;
+    if (log && log->is_json)
+        mk_request_log(r, level, "%.*s", MK_STR_ARG(message));
+    else
+        mk_request_log(r, level, "%.*s%.*s", MK_STR_ARG(message), MK_STR_ARG(fields->text));
+    if (log)
+        log->fields = NULL;
 }
 
 struct request_log_copy {

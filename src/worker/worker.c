@@ -62,12 +62,14 @@ void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
 
 void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_level level, mk_str text)
 {
+    const struct mk_log_fields *fields = w->web.log ? w->web.log->fields : NULL;
     level = (unsigned)level < MK_LOG_LEVEL_COUNT ? level : MK_LOG_ERROR;
-    struct mk_buf *out =
-        log->fd < 0 ? NULL : mk_logwriter_reserve(&w->logs[log->index], level, text.len + MK_ERRORLOG_HEAD);
+    struct mk_buf *out = log->fd < 0 ? NULL
+                                     : mk_logwriter_reserve(&w->logs[log->index], level,
+                                                            mk_errorlog_line_size(log, text, fields));
     if (!out)
         return;
-    mk_errorlog_format_line(log, level, text, out);
+    mk_errorlog_format_line(log, level, text, fields, out);
     if (mk_logwriter_commit(&w->logs[log->index]))
         start_flush_timer(w);
 }

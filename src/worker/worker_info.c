@@ -25,6 +25,12 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
     va_end(args);
 }
 
+void mk_worker_log_fields(struct mk_worker *w, enum mk_log_level level, mk_str message,
+                          const struct mk_log_fields *fields)
+{
+    mk_log_with_fields(w->manager.log, level, message, fields);
+}
+
 /* ---- The processes ---- */
 
 static void read_counters(struct mk_worker_stats *out, const struct mk_counters *n)

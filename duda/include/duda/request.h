@@ -3,6 +3,7 @@
 #ifndef DUDA_REQUEST_H
 #define DUDA_REQUEST_H
 
+#include <duda/log.h>
 #include <duda/service.h>
 
 #ifdef __cplusplus
@@ -103,9 +104,6 @@ MK_API struct mk_worker *duda_worker(struct duda_ctx *d);
 /** The request ID, for logs and for correlation across services: the client's X-Request-Id if it consists of
  * up to 64 letters, digits, `.`, `_` or `-`, otherwise 16 random digits. */
 MK_API mk_str duda_request_id(struct duda_ctx *d);
-/** Logging: writes a message to the error log of the virtual host, with a description of the request and
- * its duda_request_id(). */
-MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
 /**
  * Records the reason for an error in words, such as the message from a backend, and returns `error`. If the

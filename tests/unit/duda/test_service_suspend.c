@@ -41,6 +41,18 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
     (void)w, (void)level, (void)fmt;
 }
 
+void mk_request_log_fields(struct mk_request *r, enum mk_log_level level, mk_str message,
+                           const struct mk_log_fields *fields)
+{
+    (void)r, (void)level, (void)message, (void)fields;
+}
+
+void mk_worker_log_fields(struct mk_worker *w, enum mk_log_level level, mk_str message,
+                          const struct mk_log_fields *fields)
+{
+    (void)w, (void)level, (void)message, (void)fields;
+}
+
 mk_str duda_request_id(struct duda_ctx *self)
 {
     (void)self;

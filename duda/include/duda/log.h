@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of a service in the error log, with fields for programs that read it. */
+#ifndef DUDA_LOG_H
+#define DUDA_LOG_H
+
+#include <duda/service.h>
+#include <duda/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Writes a message to the error log of the virtual host, with a description of the request and its
+ * duda_request_id(). With `ErrorLogFormat json`, the line also contains the route. */
+MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
+
+/**
+ * Writes a message with fields. The message is a constant; whatever varies is a field, so that programs can
+ * count and filter messages without parsing text. DUDA_KV() takes the name of a field, and an integer, bool,
+ * double, C string, or mk_str.
+ *
+ *     duda_log_kv(d, MK_LOG_INFO, "order placed", DUDA_KV("order", id), DUDA_KV("country", country));
+ *
+ *     POST /orders from 192.0.2.7: order placed order=17 country="New Zealand" (request 4c1f0a7be9d2036e)
+ *     {"time":"2026-03-01T12:30:00+0000","level":"info","pid":4711,"message":"order placed",
+ *      "client":"192.0.2.7","method":"POST","target":"/orders","order":17,"country":"New Zealand",
+ *      "request":"4c1f0a7be9d2036e","route":"POST /orders"}
+ *
+ * The second form, on one line, is that of `ErrorLogFormat json`. Values cannot forge lines or fields: control
+ * characters are escaped or replaced. A field with the name of another member, such as `time`, gets the
+ * suffix `_`. Fields that exceed the maximum length of a line are omitted.
+ */
+#ifndef __cplusplus
+#define duda_log_kv(d, level, message, ...)                                                                  \
+    duda_log_entries(d, level, message, (const struct duda_entry[]){__VA_ARGS__},                            \
+                     MK_LEN(((const struct duda_entry[]){__VA_ARGS__})))
+/** A field of duda_log_kv(). */
+#define DUDA_KV(key, data)                                                                                     \
+    {                                                                                                          \
+        key, _Generic((data),                                                                                \
+            bool: duda_value_bool,                                                                           \
+            char: duda_value_integer,                                                                        \
+            signed char: duda_value_integer,                                                                 \
+            short: duda_value_integer,                                                                       \
+            int: duda_value_integer,                                                                         \
+            long: duda_value_integer,                                                                        \
+            long long: duda_value_integer,                                                                   \
+            unsigned char: duda_value_unsigned,                                                              \
+            unsigned short: duda_value_unsigned,                                                             \
+            unsigned: duda_value_unsigned,                                                                   \
+            unsigned long: duda_value_unsigned,                                                              \
+            unsigned long long: duda_value_unsigned,                                                         \
+            float: duda_value_number,                                                                        \
+            double: duda_value_number,                                                                       \
+            char *: duda_value_cstr,                                                                         \
+            const char *: duda_value_cstr,                                                                   \
+            mk_str: duda_value_text)(data) \
+    }
+#endif
+/** Writes a message with an array of fields. */
+MK_API void duda_log_entries(struct duda_ctx *d, enum mk_log_level level, const char *message,
+                             const struct duda_entry *entries, size_t n);
+
+#ifdef __cplusplus
+}
+
+inline struct duda_entry duda_kv(const char *key, mk_str data)
+{
+    return duda_entry{key, duda_value_text(data)};
+}
+inline struct duda_entry duda_kv(const char *key, const char *data)
+{
+    return duda_entry{key, duda_value_cstr(data)};
+}
+inline struct duda_entry duda_kv(const char *key, bool data)
+{
+    return duda_entry{key, duda_value_bool(data)};
+}
+inline struct duda_entry duda_kv(const char *key, double data)
+{
+    return duda_entry{key, duda_value_number(data)};
+}
+inline struct duda_entry duda_kv(const char *key, int data)
+{
+    return duda_entry{key, duda_value_integer(data)};
+}
+inline struct duda_entry duda_kv(const char *key, long data)
+{
+    return duda_entry{key, duda_value_integer(data)};
+}
+inline struct duda_entry duda_kv(const char *key, long long data)
+{
+    return duda_entry{key, duda_value_integer(data)};
+}
+inline struct duda_entry duda_kv(const char *key, unsigned data)
+{
+    return duda_entry{key, duda_value_unsigned(data)};
+}
+inline struct duda_entry duda_kv(const char *key, unsigned long data)
+{
+    return duda_entry{key, duda_value_unsigned(data)};
+}
+inline struct duda_entry duda_kv(const char *key, unsigned long long data)
+{
+    return duda_entry{key, duda_value_unsigned(data)};
+}
+#define DUDA_KV(key, data) duda_kv(key, data)
+
+template <typename... entries>
+inline void duda_log_kv(struct duda_ctx *d, enum mk_log_level level, const char *message,
+                        const entries &...given)
+{
+    const struct duda_entry all[] = {given...};
+    duda_log_entries(d, level, message, all, sizeof...(given));
+}
+#endif
+
+#endif
