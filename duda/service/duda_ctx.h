@@ -53,6 +53,7 @@ struct duda_worker_ctx {
     struct mk_timer sse_timer; /* sends keep-alive comments in idle event streams */
     bool sse_timer_runs;
     uint32_t sse_keep_alive_ms;            /* 0: no comments */
+    struct duda_component *components;     /* components that have been not ready */
     struct duda_metrics_cache *metrics;    /* NULL: none yet */
     bool is_draining;                      /* the worker is draining, and so are its event streams */
     const struct duda_service_ref *starts; /* service whose DUDA_START() functions run now; NULL: none */
@@ -76,6 +77,7 @@ struct duda_after_task;
 struct duda_assets;
 struct duda_block;
 struct duda_chunk;
+struct duda_component;
 struct duda_lock_waiter;
 struct duda_metric_tables;
 struct duda_metrics_cache;

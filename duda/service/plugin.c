@@ -2,6 +2,7 @@
 /* The plugin that provides the functions of Duda to services. */
 #include <duda/store_backend.h>
 #include <errno.h>
+#include <monkey/readiness.h>
 
 #include "service/crash_report.h"
 #include "service/scheduler.h"
@@ -106,6 +107,7 @@ static int load(struct mk_config *config, void **data)
     if (!settings || !section || !allow_writable_paths(config, section))
         return -ENOMEM;
     settings->crash_table = duda_crash_table_get(config);
+    (void)mk_readiness_register_table(mk_config_statistics(config));
     settings->n_published = mk_meter_get(config, MK_STR("topics"), MK_STR("main"));
     settings->rules = section->rules;
     settings->sse_keep_alive_ms = section->sse_keep_alive_ms;

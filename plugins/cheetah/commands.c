@@ -41,6 +41,8 @@ static const struct command commands[] = {
      cheetah_statistics_show_packages},
     {"routes", NULL, 0, NULL, "the routes of services: counts and durations", true,
      cheetah_statistics_show_routes},
+    {"components", NULL, 0, NULL, "components of services that are not ready", true,
+     cheetah_statistics_show_components},
     {"metrics", NULL, 0, "[PREFIX]", "the metrics of services", true, cheetah_statistics_show_metrics},
     {"hosts", "vhosts", 'v', NULL, "hosts with names, roots and routes", false, cheetah_show_hosts},
     {"plugins", NULL, 'g', NULL, "loaded plugins, in the order of their hooks", false, cheetah_show_plugins},

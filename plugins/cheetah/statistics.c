@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "statistics.h"
 
-#include <monkey/stats.h>
+#include <monkey/readiness.h>
 
 #include "show.h"
 #include "table_writer.h"
@@ -168,4 +168,28 @@ void cheetah_statistics_show_upstreams(struct cheetah_session *s, mk_str args, b
 {
     (void)args;
     show_statistics_table(s, "upstreams", json);
+}
+
+/* Omits components that are ready now. */
+void cheetah_statistics_show_components(struct cheetah_session *s, mk_str args, bool json)
+{
+    const struct mk_stat_registry *r = mk_worker_statistics(cheetah_session_shell(s)->worker);
+    const struct cheetah_column columns[] = {
+        {"component", -TEXT_WIDTH_MAX}, {"workers", NUMBER_WIDTH}, {"reason", 0}};
+    unsigned table = r ? mk_stat_find(r, MK_READINESS_TABLE) : 0;
+    struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
+    struct cheetah_table_writer writer = {
+        .out = &text, .columns = columns, .n = MK_LEN(columns), .json = json};
+    (void)args;
+    cheetah_table_writer_begin(&writer);
+    for (uint32_t series = 0; table && (series = mk_stat_next(r, table, series));) {
+        uint64_t n = mk_stat_sum(r, series, 0);
+        if (n == 0)
+            continue;
+        cheetah_table_cell_text(&writer, mk_stat_label(r, series, MK_READINESS_COMPONENT));
+        cheetah_table_cell_num(&writer, n);
+        cheetah_table_cell_text(&writer, mk_stat_label(r, series, MK_READINESS_REASON));
+    }
+    cheetah_table_writer_end(&writer);
+    cheetah_show_text(s, &text);
 }

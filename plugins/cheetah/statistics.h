@@ -7,6 +7,7 @@
 
 void cheetah_statistics_show_packages(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_statistics_show_upstreams(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_statistics_show_components(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_statistics_show_metrics(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_statistics_show_routes(struct cheetah_session *s, mk_str args, bool json);
 

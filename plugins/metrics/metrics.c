@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts requests, and serves metrics: as text for Prometheus, as JSON and on a live page. */
 #include <errno.h>
+#include <monkey/readiness.h>
 #include <monkey/version.h>
 #include <sys/stat.h>
 
@@ -91,8 +92,26 @@ static enum mk_verdict respond_page(struct live *l, struct mk_request *request, 
 
 /* ---- Health ---- */
 
-/* Returns why the worker is not ready; NULL if it is ready. */
-static const char *not_ready_reason(const struct live *l, const struct settings *s)
+enum { REASON_MAX = 192 };
+
+/* Appends the first component that is not ready in this worker, with its reason. */
+static const char *find_component_reason(const struct mk_worker *worker, struct mk_buf *out)
+{
+    const struct mk_stat_registry *r = mk_worker_statistics(worker);
+    unsigned table = r ? mk_stat_find(r, MK_READINESS_TABLE) : 0;
+    for (uint32_t series = 0; table && (series = mk_stat_next(r, table, series));) {
+        const uint64_t *cells = mk_worker_cells(worker, series);
+        if (!cells || !mk_stat_get(cells))
+            continue;
+        mk_buf_addf(out, "%.*s: %.*s%c", MK_STR_ARG(mk_stat_label(r, series, MK_READINESS_COMPONENT)),
+                    MK_STR_ARG(mk_stat_label(r, series, MK_READINESS_REASON)), '\0');
+        return out->failed ? "a component is not ready" : out->p;
+    }
+    return NULL;
+}
+
+/* Returns why the worker is not ready; NULL if it is ready. `buf` may receive the reason. */
+static const char *not_ready_reason(const struct live *l, const struct settings *s, struct mk_buf *buf)
 {
     struct mk_worker_stats stats;
     struct stat st;
@@ -103,14 +122,15 @@ static const char *not_ready_reason(const struct live *l, const struct settings 
     for (size_t i = 0; s->ready_connections && mk_worker_stats_at(l->worker, i, &stats); i++)
         if (stats.pid == l->meter.pid && stats.open > s->ready_connections)
             return "too many connections";
-    return NULL;
+    return find_component_reason(l->worker, buf);
 }
 
 static enum mk_verdict respond_readiness(const struct live *l, struct mk_response *response,
                                          const struct settings *s)
 {
-    const char *reason = not_ready_reason(l, s);
-    char buf[64];
+    char buf[REASON_MAX + 32], reason_buf[REASON_MAX];
+    struct mk_buf found = mk_buf_fixed(reason_buf, sizeof reason_buf);
+    const char *reason = not_ready_reason(l, s, &found);
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     if (!reason)
         return respond_text(response, MK_STR("text/plain"), MK_STR("ready\n"), true);

@@ -19,15 +19,19 @@ MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fm
  * count and filter messages without parsing text. DUDA_KV() takes the name of a field, and an integer, bool,
  * double, C string, or mk_str.
  *
- *     duda_log_kv(d, MK_LOG_INFO, "order placed", DUDA_KV("order", id), DUDA_KV("country", country));
+ *     static int place(struct duda_ctx *d)
+ *     {
+ *         int64_t id = 17;
+ *         duda_log_kv(d, MK_LOG_INFO, "order placed", DUDA_KV("order", id),
+ *                     DUDA_KV("country", duda_query(d, "country")));
+ *         return 204;
+ *     }
  *
- *     POST /orders from 192.0.2.7: order placed order=17 country="New Zealand" (request 4c1f0a7be9d2036e)
- *     {"time":"2026-03-01T12:30:00+0000","level":"info","pid":4711,"message":"order placed",
- *      "client":"192.0.2.7","method":"POST","target":"/orders","order":17,"country":"New Zealand",
- *      "request":"4c1f0a7be9d2036e","route":"POST /orders"}
+ * writes `POST /orders from 192.0.2.7: order placed order=17 country="New Zealand" (request 4c1f0a7be9d2036e)`
+ * or, with `ErrorLogFormat json`, an object with the members `time`, `level`, `pid`, `message`, `client`,
+ * `method`, `target`, `order`, `country`, `request` and `route`.
  *
- * The second form, on one line, is that of `ErrorLogFormat json`. Values cannot forge lines or fields: control
- * characters are escaped or replaced. A field with the name of another member, such as `time`, gets the
+ * Values cannot forge lines or fields: control characters are escaped or replaced. A field with the name of another member, such as `time`, gets the
  * suffix `_`. Fields that exceed the maximum length of a line are omitted.
  */
 #ifndef __cplusplus

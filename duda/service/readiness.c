@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <duda/readiness.h>
+#include <errno.h>
+#include <monkey/readiness.h>
+
+#include "service/readiness.h"
+#include "service/worker_ctx.h"
+
+enum { SERIES_MAX = 64 };
+
+/* A component that has been not ready at some time. */
+struct duda_component {
+    struct duda_component *next;
+    uint64_t *cell; /* of the current reason; NULL: ready */
+    size_t len;
+    char name[DUDA_COMPONENT_MAX];
+};
+
+void duda_readiness_free(struct duda_component *c)
+{
+    while (c) {
+        struct duda_component *next = c->next;
+        mk_mem_free(c);
+        c = next;
+    }
+}
+
+static struct duda_component *find_component(struct duda_worker_ctx *worker_ctx, mk_str name)
+{
+    struct duda_component *c = worker_ctx->components;
+    while (c && !mk_str_eq(mk_str_of(c->name, c->len), name))
+        c = c->next;
+    if (c || !(c = mk_mem_zalloc(1, sizeof *c)))
+        return c;
+    memcpy(c->name, name.p, name.len);
+    c->len = name.len;
+    c->next = worker_ctx->components;
+    worker_ctx->components = c;
+    return c;
+}
+
+/* Reasons that contain data would fill the statistics. */
+static bool is_table_full(const struct mk_stat_registry *registry, unsigned table, const mk_str values[2])
+{
+    size_t n = 0;
+    for (uint32_t s = 0; (s = mk_stat_next(registry, table, s)); n++)
+        if (mk_str_eq(mk_stat_label(registry, s, MK_READINESS_COMPONENT), values[MK_READINESS_COMPONENT]) &&
+            mk_str_eq(mk_stat_label(registry, s, MK_READINESS_REASON), values[MK_READINESS_REASON]))
+            return false;
+    return n + 1 >= SERIES_MAX;
+}
+
+static int find_cell(struct duda_worker_ctx *worker_ctx, mk_str component, mk_str reason, uint64_t **out)
+{
+    struct mk_stat_registry *registry = mk_worker_statistics(worker_ctx->worker);
+    unsigned table = registry ? mk_stat_find(registry, MK_READINESS_TABLE) : 0;
+    mk_str values[] = {[MK_READINESS_COMPONENT] = component, [MK_READINESS_REASON] = reason};
+    if (table && is_table_full(registry, table, values))
+        values[MK_READINESS_COMPONENT] = values[MK_READINESS_REASON] = MK_STR("other");
+    uint32_t series = table ? mk_stat_series(registry, table, values) : 0;
+    *out = mk_worker_cells(worker_ctx->worker, series);
+    return *out ? 0 : series == MK_STAT_RETRY ? -EAGAIN : -ENOSPC;
+}
+
+int duda_set_not_ready(struct mk_worker *worker, const char *component, const char *reason)
+{
+    struct duda_worker_ctx *worker_ctx = worker ? duda_worker_ctx(worker) : NULL;
+    mk_str name = mk_str_first(mk_str_from_c(component ? component : ""), DUDA_COMPONENT_MAX);
+    uint64_t *cell = NULL;
+    if (!worker_ctx || name.len == 0)
+        return -EINVAL;
+    struct duda_component *c = find_component(worker_ctx, name);
+    mk_str why = mk_str_first(mk_str_from_c(reason ? reason : ""), DUDA_NOT_READY_REASON_MAX);
+    int e = !c ? -ENOMEM : reason ? find_cell(worker_ctx, name, why, &cell) : 0;
+    if (e)
+        return e;
+    if (c->cell)
+        mk_stat_add(c->cell, UINT64_MAX); /* components may share a series */
+    if (cell)
+        mk_stat_add(cell, 1);
+    c->cell = cell;
+    return 0;
+}
