@@ -6,7 +6,7 @@
 #include "service/duda_ctx.h"
 #include "service/route_table.h"
 
-enum { TEXT_MAX = 512, JSON_MAX = 1536, TEXT_ORIGIN = 96, JSON_ORIGIN = 512 };
+enum { TEXT_MAX = 512, JSON_MAX = 1088, TEXT_ORIGIN = 96, JSON_ORIGIN = 400 };
 
 /* The fields of a message, in both forms. */
 struct fields {
@@ -149,18 +149,24 @@ static void append_origin(struct duda_ctx *d, struct fields *f)
     undo_if_failed(&f->json, json_len);
 }
 
+/* A function of its own, because both buffers together would be a large stack frame. */
+DUDA_COLD static void write_with_origin(struct duda_ctx *d, enum mk_log_level level, mk_str message)
+{
+    struct fields f;
+    begin_fields(&f);
+    append_origin(d, &f);
+    write_message(d, level, message, &f);
+}
+
 void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
     char buf[DUDA_LOG_MAX - 128]; /* leaves space for the request ID */
-    struct fields f;
     va_list args;
     va_start(args, fmt);
     int n = vsnprintf(buf, sizeof buf, fmt, args);
     va_end(args);
     size_t len = n < 0 ? 0 : (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1;
-    begin_fields(&f);
-    append_origin(d, &f);
-    write_message(d, level, mk_str_of(buf, len), &f);
+    write_with_origin(d, level, mk_str_of(buf, len));
 }
 
 void duda_log_entries(struct duda_ctx *d, enum mk_log_level level, const char *message,

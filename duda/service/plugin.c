@@ -5,6 +5,7 @@
 #include <monkey/readiness.h>
 
 #include "service/crash_report.h"
+#include "service/readiness.h"
 #include "service/scheduler.h"
 #include "service/session_config.h"
 #include "service/share.h"
@@ -166,8 +167,11 @@ static void worker_drain(struct mk_worker *worker, void *data)
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     (void)data;
-    if (duda_worker_ctx(worker))
+    if (duda_worker_ctx(worker)) {
         duda_scheduler_fini(duda_worker_ctx(worker));
+        duda_readiness_free(duda_worker_ctx(worker)->components);
+        duda_worker_ctx(worker)->components = NULL;
+    }
     duda_worker_ctx_free(worker);
 }
 

@@ -7,7 +7,6 @@
 #include "service/lock_table.h"
 #include "service/memory.h"
 #include "service/metrics.h"
-#include "service/readiness.h"
 #include "service/session_store.h"
 #include "service/stall_detector.h"
 #include "service/terminated.h"
@@ -122,7 +121,6 @@ void duda_worker_ctx_free(struct mk_worker *worker)
     duda_topic_table_free(worker_ctx->topics);
     duda_lock_table_free(worker_ctx->locks);
     duda_metrics_cache_free(worker_ctx->metrics);
-    duda_readiness_free(worker_ctx->components);
     mk_timer_stop(&worker_ctx->dead_worker_timer);
     mk_timer_stop(&worker_ctx->sse_timer);
     mk_buf_free(&worker_ctx->spare);
