@@ -27,12 +27,13 @@ MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fm
  *         return 204;
  *     }
  *
- * writes `POST /orders from 192.0.2.7: order placed order=17 country="New Zealand" (request 4c1f0a7be9d2036e)`
- * or, with `ErrorLogFormat json`, an object with the members `time`, `level`, `pid`, `message`, `client`,
- * `method`, `target`, `order`, `country`, `request` and `route`.
+ * writes `POST /orders from 192.0.2.7: order placed order=17 country="New Zealand" (request
+ * 4c1f0a7be9d2036e)` or, with `ErrorLogFormat json`, an object with the members `time`, `level`, `pid`,
+ * `message`, `client`, `method`, `target`, `order`, `country`, `request` and `route`.
  *
- * Values cannot forge lines or fields: control characters are escaped or replaced. A field with the name of another member, such as `time`, gets the
- * suffix `_`. Fields that exceed the maximum length of a line are omitted.
+ * Values cannot forge lines or fields: control characters are escaped or replaced. A field with the name of
+ * another member, such as `time`, gets the suffix `_`. Fields that exceed the maximum length of a line are
+ * omitted.
  */
 #ifndef __cplusplus
 #define duda_log_kv(d, level, message, ...)                                                                  \

@@ -26,8 +26,8 @@ enum { DUDA_COMPONENT_MAX = 32, DUDA_NOT_READY_REASON_MAX = 96 };
  *     ...
  *     duda_set_not_ready(duda_worker(d), "prices", NULL);
  *
- * Returns 0; -EINVAL: the component has no name; -ENOSPC: the statistics are full; -ENOMEM; or -EAGAIN: another
- * worker is creating the same entry: try again.
+ * Returns 0; -EINVAL: the component has no name; -ENOSPC: the statistics are full; -ENOMEM; or -EAGAIN:
+ * another worker is creating the same entry: try again.
  */
 MK_API int duda_set_not_ready(struct mk_worker *worker, const char *component, const char *reason);
 
