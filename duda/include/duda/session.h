@@ -166,7 +166,8 @@ struct duda_session_info {
     mk_str id;            /**< public ID for duda_session_revoke(); not valid as a cookie */
     mk_str client_ip;     /**< client address of the login, or of a later request */
     mk_str user_agent;    /**< User-Agent of the same request, truncated; escape it in HTML */
-    int64_t began, used;  /**< seconds since 1970; the time of last use may be a minute too early */
+    int64_t created_at;   /**< seconds since 1970 */
+    int64_t last_used_at; /**< seconds since 1970; may be up to a minute too early */
     bool is_current;      /**< the session of this request */
     uint64_t reserved[4]; /**< for later releases */
 };

@@ -310,22 +310,23 @@ MK_API int duda_sql_query_struct(struct duda_ctx *d, struct duda_sql_db *db, str
                                  const char *text, const struct duda_schema *schema,
                                  const void *object) MK_API_MUST_USE;
 
-/** A named parameter. */
-struct duda_sql_argument {
-    const char *name;
+/** The value of a named parameter. */
+struct duda_sql_named_value {
+    const char *name; /**< without the colon */
     struct duda_sql_value value;
 };
 /**
- * Runs a statement with named parameters.
+ * Runs a statement with named parameters, whose values are in an array. Returns the result of
+ * duda_sql_query(), or -EINVAL if the array lacks a parameter, or the statement also has numbered parameters.
  *
- *     const struct duda_sql_argument arguments[] = {{"who", duda_sql_text(duda_query(d, "who"))},
+ *     const struct duda_sql_named_value values[] = {{"who", duda_sql_text(duda_query(d, "who"))},
  *                                                   {"max", duda_sql_integer(100)}};
- *     int e = duda_sql_query_arguments(d, db, &result, "SELECT id FROM orders WHERE who = :who LIMIT :max",
- *                                      arguments, MK_LEN(arguments));
+ *     int e = duda_sql_query_named(d, db, &result, "SELECT id FROM orders WHERE who = :who LIMIT :max",
+ *                                  values, MK_LEN(values));
  */
-MK_API int duda_sql_query_arguments(struct duda_ctx *d, struct duda_sql_db *db,
-                                    struct duda_sql_result *result, const char *text,
-                                    const struct duda_sql_argument *arguments, size_t n) MK_API_MUST_USE;
+MK_API int duda_sql_query_named(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                                const char *text, const struct duda_sql_named_value *values,
+                                size_t n) MK_API_MUST_USE;
 
 /* ---- Large results ---- */
 
