@@ -273,7 +273,7 @@ MK_API unsigned mk_request_accepts_type(const struct mk_request *request, mk_str
 /** Writes a message to the error log of the virtual host, with the details of the request. */
 MK_API void mk_request_log(struct mk_request *request, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
-/** Writes a message with fields. */
+/** Writes a message with fields to the error log of the virtual host. */
 MK_API void mk_request_log_fields(struct mk_request *request, enum mk_log_level level, mk_str message,
                                   const struct mk_log_fields *fields);
 /**
