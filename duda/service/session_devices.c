@@ -139,7 +139,7 @@ static int read_entry(const struct duda_session *s, const struct duda_session_pa
     mk_str rest = mk_str_skip(p->value, DUDA_SESSION_ENTRY_HEAD);
     out->client_ip = duda_strdup(s->d, mk_str_first(rest, head.ip_len));
     out->user_agent = duda_strdup(s->d, mk_str_skip(rest, head.ip_len));
-    int e = duda_session_store_check(&other, &out->used);
+    int e = duda_session_store_check(&other, &out->last_used_at);
     return e ? e : out->client_ip.p && out->user_agent.p ? 0 : -ENOMEM;
 }
 

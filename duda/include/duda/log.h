@@ -27,9 +27,12 @@ MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fm
  *         return 204;
  *     }
  *
- * writes `POST /orders from 192.0.2.7: order placed order=17 country="New Zealand" (request
- * 4c1f0a7be9d2036e)` or, with `ErrorLogFormat json`, an object with the members `time`, `level`, `pid`,
- * `message`, `client`, `method`, `target`, `order`, `country`, `request` and `route`.
+ * With `ErrorLogFormat text`, this call writes
+ *
+ *     GET /place from 192.0.2.7: order placed order=17 country="New Zealand" (request 4c1f0a7be9d2036e)
+ *
+ * and with `ErrorLogFormat json` an object with the members `time`, `level`, `pid`, `message`, `client`,
+ * `method`, `target`, `order`, `country`, `request` and `route`.
  *
  * Values cannot forge lines or fields, because control characters and quotes are escaped or replaced. In
  * JSON, a field with the name of another member, such as `time`, gets the suffix `_`. Fields that exceed the

@@ -249,8 +249,8 @@ MK_API struct duda_test_backend_request duda_test_backend_received(struct duda_t
 #define duda_expect_status(test, response, expected)                                                         \
     duda_test_expect_status(test, response, expected, __FILE__, __LINE__)
 /** Checks that a string is JSON with the same value as the expected JSON, whatever the order of members and
- * the whitespace. On failure the message shows the path and the two values: `$.items[1].name: expected "tea",
- * got nothing`. */
+ * the whitespace. On failure the message shows the path and the two values:
+ * `$.items[1].name: expected "tea", got nothing`. */
 #define duda_expect_json(test, got, expected)                                                                \
     duda_test_expect_json(test, got, expected, #got, __FILE__, __LINE__)
 /** Implementation of these macros. */
