@@ -61,9 +61,12 @@ def table_rows(page, first):
 
 # ---- The program ----
 
+SECRETS = {"OIDC_SECRET": "secret"}  # variables that the examples read
+
+
 def run(*args, folder=None, typed=""):
     return subprocess.run([PROGRAM, *map(str, args)], cwd=folder, input=typed, capture_output=True, text=True,
-                          env=os.environ | ENVIRONMENT, timeout=SECONDS, check=False)
+                          env=os.environ | ENVIRONMENT | SECRETS, timeout=SECONDS, check=False)
 
 
 # ---- Configurations ----
@@ -73,7 +76,7 @@ USERS = "".join(f"{name}:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWE
 USERS += "ana:Members only:" + "0" * 64 + "\n"
 # The packages whose sections the examples in Duda's headers show.
 PACKAGES = {"[SESSIONS]": "duda", "[KV]": "duda-kv", "[REDIS]": "duda-redis", "[HTTP_CLIENT]": "duda-http",
-            "[SMTP]": "duda-smtp"}
+            "[SMTP]": "duda-smtp", "[OIDC]": "duda-oidc", "[JWT]": "duda-jwt"}
 SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
 
 

@@ -31,3 +31,18 @@ def test_man_page_lists_options_and_renders(run, verb):
     if shutil.which("groff"):
         done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", page], capture_output=True, text=True, timeout=SECONDS, check=True)
         assert done.stderr == "" and len(done.stdout) > 500
+
+
+# What users of other frameworks search for, and a function that the same row of the reference must name.
+WORDS = {"before_request": "DUDA_BEFORE", "app.use": "DUDA_BEFORE", "middleware": "DUDA_AROUND", "next()": "duda_next", "query string": "duda_query",
+         "req.query": "duda_query", "request.args": "duda_query", "cookie": "duda_cookie", "redirect": "duda_redirect", "res.download": "duda_attachment",
+         "background task": "duda_after_response", "BackgroundTasks": "duda_after_response", "static files": "DUDA_ASSETS", "flask.g": "duda_attach",
+         "res.json": "duda_send_json", "Pydantic": "duda_bind_json", "render_template": "duda_render", "url_for": "duda_url_for", "CORS": "DUDA_CORS",
+         "flash": "duda_flash", "errorhandler": "DUDA_ERROR", "abort": "duda_problem", "StreamingResponse": "duda_flush", "Celery": "duda_jobs_enqueue",
+         "axios": "duda_http_fetch", "logger": "duda_log", "ETag": "duda_auto_etag", "router": "DUDA_GROUP", "transaction": "duda_sql_transaction"}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_index_of_the_reference_has_the_words_of_other_frameworks(word):
+    rows = re.findall(r"^\| (?!Task|---).*\|$", (ROOT / "docs/reference/duda-api.md").read_text(), re.MULTILINE)
+    assert any(word in row.rsplit("|", 2)[0] and f"`{WORDS[word]}()`" in row.rsplit("|", 2)[1] for row in rows), word

@@ -53,35 +53,42 @@ All functions, types and macros that a service can use, header by header. `#incl
 service needs; each package has its own headers. For a first example, see [Duda](../guide/duda.md). Strings, buffers and all
 other names that begin with `mk_` are in [the interface of plugins](api.md).
 
-Common tasks, what they are called in Express, Flask, FastAPI and Go, and the functions of Duda for them:
+Common tasks, what they are called in Express, Flask, FastAPI and Go, and the functions of Duda for them. Search this table for the word
+that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md) has links to the guides.
 
 | Task | Others | Duda |
 |---|---|---|
-| route, route group | `app.get()`, `@app.route` | DUDA_GET(), DUDA_POST(), DUDA_GROUP() |
-| middleware | `app.use()`, `before_request` | DUDA_BEFORE(), DUDA_AFTER(), DUDA_REQUIRE() |
-| path parameter, query parameter | `req.params`, `request.args` | duda_param(), duda_query() |
-| request header, client IP address | `req.get()`, `remote_addr` | duda_header(), duda_client_ip() |
-| response header, status code | `res.set()`, `res.status()` | duda_header_set(), duda_status() |
-| redirect, send a file | `res.redirect()`, `send_file()` | duda_redirect(), duda_send_file() |
-| parse a JSON body, JSON response, validation | `req.json()`, Pydantic | duda_bind_json(), duda_send_json(), struct duda_schema |
-| form, file upload | `request.form`, multer | duda_form(), duda_bind_form(), duda_upload() |
-| read a cookie, set a cookie, signed cookie | `req.cookies`, `set_cookie()` | duda_cookie(), duda_cookie_set(), duda_cookie_set_signed() |
-| session, new session ID after login, log out | `req.session` | duda_session_get(), duda_session_log_in(), duda_session_destroy() |
+| route, router, endpoint, route group, URL parameter | `app.get()`, `@app.route`, `Blueprint`, `APIRouter`, `express.Router()` | DUDA_GET(), DUDA_POST(), DUDA_GROUP() |
+| middleware, filter, hook, interceptor | `app.use()`, `next()`, `before_request`, `after_request`, `Depends()`, `call_next` | DUDA_BEFORE(), DUDA_AROUND(), DUDA_AFTER(), DUDA_REQUIRE(), duda_next() |
+| data of a request | `res.locals`, `flask.g`, `request.state` | duda_attach(), duda_attached() |
+| path parameter, query parameter, query string | `req.params`, `req.query`, `request.args` | duda_param(), duda_query(), duda_query_int_or(), duda_bind_query() |
+| request header, client IP address, host, scheme | `req.get()`, `request.headers`, `req.ip`, `remote_addr` | duda_header(), duda_client_ip(), duda_host(), duda_scheme() |
+| request body, raw body | `req.body`, `get_data()`, body-parser | duda_read(), duda_read_all() |
+| response header, status code | `res.set()`, `res.status()`, `make_response()` | duda_header_set(), duda_status() |
+| response body, text | `res.send()`, `res.end()`, `Response` | duda_puts(), duda_printf(), duda_write() |
+| redirect | `res.redirect()`, `redirect()`, `RedirectResponse` | duda_redirect(), duda_redirect_local() |
+| send a file, static files, assets | `res.sendFile()`, `send_file()`, `express.static()`, `StaticFiles` | duda_send_file(), DUDA_ASSETS() |
+| parse a JSON body, JSON response, validation | `req.json()`, `express.json()`, `res.json()`, `jsonify()`, Pydantic, Joi | duda_bind_json(), duda_send_json(), struct duda_schema |
+| form, multipart, file upload | `request.form`, `express.urlencoded()`, `request.files`, `UploadFile`, multer | duda_form(), duda_bind_form(), duda_upload() |
+| read a cookie, set a cookie, signed cookie | `req.cookies`, cookie-parser, `res.cookie()`, `set_cookie()`, `clearCookie()` | duda_cookie(), duda_cookie_set(), duda_cookie_set_signed() |
+| session, new session ID after login, log out | `req.session`, express-session, Flask-Login | duda_session_get(), duda_session_log_in(), duda_session_destroy() |
 | log out everywhere, list of devices | Devise, Laravel `logoutOtherDevices()` | duda_session_revoke_all(), duda_session_list() |
 | flash message | `flash()`, connect-flash | duda_flash(), duda_flash_take() |
 | CSRF token | csurf, Flask-WTF | duda_csrf_token(), duda_csrf_check() |
 | password hash, JWT | bcrypt, PyJWT | duda_password_hash(), duda_jwt_verify() |
-| template | `render_template()` | duda_render() |
+| template, view, layout | `render_template()`, `res.render()`, Jinja, EJS, Mustache | duda_render() |
 | server-sent events, WebSocket | `EventSource`, ws | duda_sse_send(), duda_websocket_open() |
 | broadcast, publish and subscribe | Socket.IO rooms | duda_topic_publish(), duda_topic_attach() |
-| background task, job queue | `BackgroundTasks`, Celery | duda_task_spawn(), duda_jobs_enqueue() |
-| blocking work in a thread | `run_in_threadpool()` | duda_offload() |
-| HTTP client | `fetch()`, requests | duda_http_fetch() |
-| SQL query, transaction | `db.query()` | duda_sql_query(), duda_sql_begin() |
+| background task, work after the response | `BackgroundTasks` | duda_after_response(), duda_task_spawn() |
+| job queue, worker queue | Celery, RQ, BullMQ | duda_jobs_enqueue(), duda_jobs_register() |
+| blocking work in a thread, thread pool | `run_in_threadpool()`, worker_threads | duda_offload() |
+| HTTP client | `fetch()`, requests, axios, httpx | duda_http_fetch() |
+| SQL query, transaction, ORM | `db.query()`, SQLAlchemy, pg | duda_sql_query(), duda_sql_bind_rows(), duda_sql_transaction() |
 | bearer token, API key, Basic, Authorization | `HTTPBearer`, passport | duda_auth_bearer(), duda_auth_jwt(), duda_auth_basic() |
 | OpenID Connect, OAuth login | `passport-openidconnect`, Authlib | duda_oidc_log_in(), duda_oidc_callback() |
 | current user, role, permission | `req.user`, `current_user` | duda_identity(), duda_require_role() |
-| download (Content-Disposition) | `res.download()` | duda_header_set(), duda_send_file() |
+| download (Content-Disposition) | `res.download()`, `as_attachment` | duda_attachment(), duda_send_file() |
+| ETag, conditional request, 304, range | `req.fresh`, `conditional=True` | duda_auto_etag(), duda_check_preconditions(), duda_make_conditional() |
 | rate limit | express-rate-limit, slowapi | struct duda_route, duda_store_rate_limit() |
 | URL of a route | `url_for()`, `reverse()` | duda_url_for() |
 | CORS | cors, Flask-CORS | DUDA_CORS(), struct duda_cors |
@@ -90,10 +97,13 @@ Common tasks, what they are called in Express, Flask, FastAPI and Go, and the fu
 | schedule, cron | node-cron, Celery beat | struct duda_job_type |
 | sleep, timer; timeout, deadline | `asyncio.sleep()`, `wait_for()` | duda_sleep(), duda_deadline() |
 | escape HTML (XSS) | `escape()` | duda_html_escape() |
-| log a message, request ID | `app.logger` | duda_log(), duda_request_id() |
+| log a message, logger, structured log, request ID | `app.logger`, winston, morgan | duda_log(), duda_log_kv(), duda_request_id() |
+| metrics, counter, histogram | prom-client, prometheus_client | DUDA_COUNTER(), DUDA_GAUGE(), DUDA_HISTOGRAM() |
+| startup, shutdown, lifespan | `lifespan`, `on_event` | DUDA_START(), DUDA_STOP() |
 | config value, environment variable, secret | `process.env`, `app.config` | duda_settings(), duda_secret() |
-| error response (RFC 9457) | `HTTPException` | duda_problem() |
-| stream a response | `res.write()`, `StreamingResponse` | duda_flush() |
+| error response (RFC 9457), error handler, abort | `HTTPException`, `abort()`, `errorhandler`, `next(err)` | duda_problem(), DUDA_ERROR(), duda_error_problem() |
+| content negotiation | `req.accepts()`, `accept_mimetypes` | duda_accepts() |
+| stream a response | `res.write()`, `stream_with_context()`, `StreamingResponse` | duda_flush() |
 | upload progress, large upload | busboy | duda_multipart_read() |
 | send mail | nodemailer, smtplib | duda_smtp_send() |
 | subprocess | `child_process`, subprocess | duda_subprocess_run() |

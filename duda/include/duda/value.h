@@ -123,7 +123,7 @@ static inline struct duda_value duda_value_cstr(const char *s)
     return duda_value_text(mk_str_from_c(s));
 }
 
-/** Bytes, which become base64 in text and JSON; an absent string becomes null. */
+/** Bytes, which are not copied; an absent string becomes null. */
 static inline struct duda_value duda_value_bytes(mk_str bytes)
 {
     struct duda_value v = duda_value_text(bytes);
@@ -179,6 +179,16 @@ static inline struct duda_value duda_value_map(const struct duda_entry *entries,
     v.of.map = entries;
     return v;
 }
+#ifndef __cplusplus
+/** A map of the given members, which live until the end of the enclosing block.
+ *
+ *     return duda_render(d, "hello.html",
+ *                        duda_value_members({"name", duda_value_cstr("ana")}, {"n", duda_value_integer(3)}));
+ */
+#define duda_value_members(...)                                                                              \
+    duda_value_map((const struct duda_entry[]){__VA_ARGS__},                                                 \
+                   MK_LEN(((const struct duda_entry[]){__VA_ARGS__})))
+#endif
 
 /** Is the value a list, of values or of structs? */
 MK_API bool duda_value_is_list(const struct duda_value *value);

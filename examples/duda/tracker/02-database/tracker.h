@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define DUDA_USE "duda-sql"
+#include <duda.h>
+#include <duda/sql.h>
+#include <errno.h>
+
+struct issue {
+    int64_t id;
+    mk_str title, text, author;
+    unsigned state; /* index in states[] */
+    int64_t created;
+};
+extern const struct duda_schema issue_schema;
+
+static inline struct duda_sql_db *db(struct duda_ctx *d)
+{
+    return duda_sql_find(d, NULL);
+}
+
+int show_page(struct duda_ctx *d, const char *name, struct duda_value page);
+int find_issue(struct duda_ctx *d, struct issue *issue);
+
+DUDA_ROUTES_DECLARE(issues);
