@@ -169,8 +169,8 @@ void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
     write_with_origin(d, level, mk_str_of(buf, len));
 }
 
-void duda_log_entries(struct duda_ctx *d, enum mk_log_level level, const char *message,
-                      const struct duda_entry *entries, size_t n)
+void duda_log_field_array(struct duda_ctx *d, enum mk_log_level level, const char *message,
+                          const struct duda_entry *entries, size_t n)
 {
     struct fields f;
     begin_fields(&f);

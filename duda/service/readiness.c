@@ -62,7 +62,7 @@ static int find_cell(struct duda_worker_ctx *worker_ctx, mk_str component, mk_st
     return *out ? 0 : series == MK_STAT_RETRY ? -EAGAIN : -ENOSPC;
 }
 
-int duda_set_not_ready(struct mk_worker *worker, const char *component, const char *reason)
+int duda_set_readiness(struct mk_worker *worker, const char *component, const char *reason)
 {
     struct duda_worker_ctx *worker_ctx = worker ? duda_worker_ctx(worker) : NULL;
     mk_str name = mk_str_first(mk_str_from_c(component ? component : ""), DUDA_COMPONENT_MAX);

@@ -131,15 +131,15 @@ static int read_entry(const struct duda_session *s, const struct duda_session_pa
     if (!duda_session_user_decode(p->value, &head))
         return -ENOENT;
     init_listed_session(&other, s, &head);
-    *out =
-        (struct duda_session_info){.id = p->name, .began = (int64_t)head.began, .used = (int64_t)head.used};
+    *out = (struct duda_session_info){
+        .id = p->name, .created_at = (int64_t)head.began, .last_used_at = (int64_t)head.used};
     out->is_current = s->exists && memcmp(s->key, other.key, sizeof s->key) == 0;
     if (out->is_current)
-        out->used = mk_request_time(s->d->request);
+        out->last_used_at = mk_request_time(s->d->request);
     mk_str rest = mk_str_skip(p->value, DUDA_SESSION_ENTRY_HEAD);
     out->client_ip = duda_strdup(s->d, mk_str_first(rest, head.ip_len));
     out->user_agent = duda_strdup(s->d, mk_str_skip(rest, head.ip_len));
-    int e = duda_session_store_check(&other, &out->used);
+    int e = duda_session_store_check(&other, &out->last_used_at);
     return e ? e : out->client_ip.p && out->user_agent.p ? 0 : -ENOMEM;
 }
 
@@ -147,7 +147,7 @@ static void insert_by_last_use(struct duda_session_info *infos, size_t n,
                                const struct duda_session_info *info)
 {
     size_t at = n;
-    for (; at > 0 && infos[at - 1].used < info->used; at--)
+    for (; at > 0 && infos[at - 1].last_used_at < info->last_used_at; at--)
         infos[at] = infos[at - 1];
     infos[at] = *info;
 }

@@ -66,10 +66,11 @@ struct mk_header {
     mk_str name, value;
 };
 
-/** The reason phrase of a status: "Not Found". Absent if the status is not registered. */
+/** The reason phrase of a status: "Not Found"; absent if Monkey does not know the status. */
 MK_API mk_str mk_status_phrase(unsigned status);
-/** One sentence that explains an error status to the developer of a client, as in the problem details of
- * `ErrorFormat json`: "The resource does not exist." Never absent. */
+/** A sentence that explains an error status to the developer of a client, as in the problem details of
+ * `ErrorFormat json`: "The resource does not exist." An unknown status gets a general explanation of its
+ * class. Never absent. */
 MK_API mk_str mk_status_detail(unsigned status);
 
 #ifdef __cplusplus

@@ -96,8 +96,9 @@ MK_API unsigned mk_json_status(int error);
 MK_API const struct mk_json_value *mk_json_get(const struct mk_json_value *object, const char *name);
 /** The i-th element of an array; NULL beyond its end, or if the value is not an array. */
 MK_API const struct mk_json_value *mk_json_at(const struct mk_json_value *array, size_t i);
-/** Returns the value that a JSON Pointer (RFC 6901) refers to, such as "/orders/0/price"; "" refers to `value`
- * itself. In names, `~1` stands for `/`, and `~0` for `~`. Returns NULL if the value does not exist. */
+/** Returns the value that a JSON Pointer (RFC 6901) refers to, such as "/orders/0/price"; "" refers to
+ * `value` itself. In names, `~1` stands for `/`, and `~0` for `~`. Returns NULL if the value does not
+ * exist. */
 MK_API const struct mk_json_value *mk_json_find(const struct mk_json_value *value, const char *path);
 
 /** Is the value absent or null? */

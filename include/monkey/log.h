@@ -17,11 +17,11 @@ enum mk_log_level {
     MK_LOG_DEBUG, /**< details for developers */
 };
 
-/** The fields of a message: in text logs they follow the message, in JSON logs (`ErrorLogFormat json`) they are
- * members of the object. */
+/** The fields of a log message, formatted for both log formats. In text logs they follow the message; in JSON
+ * logs (`ErrorLogFormat json`) they are members of the object. */
 struct mk_log_fields {
-    mk_str text; /**< such as " order=17 (request 5f0c)" */
-    mk_str json; /**< members of a JSON object without braces, such as `"order":17`; may be empty */
+    mk_str text; /**< begins with a space: " order=17 (request 5f0c)" */
+    mk_str json; /**< members of a JSON object, without braces: `"order":17`; may be empty */
 };
 
 #ifdef __cplusplus

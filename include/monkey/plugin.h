@@ -152,17 +152,17 @@ struct mk_plugin {
     void (*on_worker_exit)(struct mk_worker *worker, void *data);
 
     /**
-     * Called when the server is about to send an error page, with the hooks in the order of on_request. The
-     * response has the status (400 to 599), no body, and the headers of the error, such as Allow,
-     * Retry-After and WWW-Authenticate. MK_NEXT leaves the page to the next plugin, and finally to
-     * [ERROR_PAGES] or the built-in page; the status may be changed. MK_DONE means that the hook has written
-     * the response. MK_ERROR sends the built-in page of the status that is set then. MK_WAIT suspends the
-     * request until mk_request_resume(), which calls the hook again.
+     * Called when the server is about to send an error page. Plugins are called in the same order as for
+     * on_request. The response has the status (400 to 599), no body, and the headers of the error, such as
+     * Allow, Retry-After and WWW-Authenticate. The hook may change the status. MK_NEXT leaves the page to the
+     * next plugin, and finally to [ERROR_PAGES] or the built-in page. MK_DONE means that the hook has written
+     * the response. MK_ERROR sends the built-in page for the status that the response then has. MK_WAIT
+     * suspends the request until mk_request_resume(), after which the server calls the hook again.
      *
-     * Called at most once per request: if a hook fails or exceeds HandlerTimeout, the client gets the
-     * built-in page. Where a request must be answered at once, because it is incomplete or a handler has
-     * timed out, MK_WAIT counts as MK_NEXT. Not called for requests so malformed that they have no path, nor
-     * for errors of a response that has started.
+     * The hooks are called for one error per request: if a hook fails or exceeds HandlerTimeout, the client
+     * gets the built-in page. If the server must respond at once, because the request is incomplete or a
+     * handler has timed out, MK_WAIT counts as MK_NEXT. Not called for a request so malformed that it has no
+     * path, nor for an error after the response has started.
      */
     enum mk_verdict (*on_error)(struct mk_request *request, struct mk_response *response, void *host_data);
 };

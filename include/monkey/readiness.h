@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The statistics table of components that are not ready, which plugin metrics reports at its Ready path. */
+/* The table of the statistics with the components that are not ready, which the plugin metrics reports at the
+ * path of its key `Ready`. */
 #ifndef MONKEY_READINESS_H
 #define MONKEY_READINESS_H
 
@@ -9,12 +10,12 @@
 extern "C" {
 #endif
 
-/** The name of the table, and the labels of its series. The only metric is a gauge: 1 in the row of a worker
- * in which the component is not ready for this reason. */
+/** The name of the table, and the labels of its series. The only metric is a gauge, the number of workers in
+ * which the component is not ready for this reason. */
 #define MK_READINESS_TABLE "components"
 enum { MK_READINESS_COMPONENT, MK_READINESS_REASON };
 
-/** Registers the table: see mk_stat_register_table(). */
+/** Registers the table. Returns the result of mk_stat_register_table(). */
 static inline unsigned mk_readiness_register_table(struct mk_stat_registry *registry)
 {
     struct mk_stat_metric metric;

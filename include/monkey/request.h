@@ -261,8 +261,8 @@ MK_API mk_str mk_request_media_type(const struct mk_request *request, mk_str fil
 
 /** Evaluates the preconditions of the request (RFC 9110, section 13.2.2) against the current representation.
  * `etag` includes its quotes (absent: none); `modified` is in seconds since 1970 (0: unknown). Returns 0:
- * continue; 304: the client has this representation; 412: a precondition failed. Call it before the handler
- * changes anything; for a complete response, see mk_response_make_conditional(). */
+ * continue; 304: the client has this representation; 412: a precondition failed. Call this function before
+ * the handler changes anything. For a complete response, see mk_response_make_conditional(). */
 MK_API unsigned mk_request_check_preconditions(const struct mk_request *request, mk_str etag,
                                                int64_t modified) MK_API_MUST_USE;
 /** The client's preference for a content coding ("gzip") or a media type ("text/html"), as a quality in
@@ -273,7 +273,7 @@ MK_API unsigned mk_request_accepts_type(const struct mk_request *request, mk_str
 /** Writes a message to the error log of the virtual host, with the details of the request. */
 MK_API void mk_request_log(struct mk_request *request, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
-/** Writes a message with fields. */
+/** Writes a message with fields to the error log of the virtual host. */
 MK_API void mk_request_log_fields(struct mk_request *request, enum mk_log_level level, mk_str message,
                                   const struct mk_log_fields *fields);
 /**

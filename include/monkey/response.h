@@ -180,12 +180,12 @@ enum {
     MK_CONDITIONAL_RANGES = 2, /**< serves byte ranges, unless the virtual host has `Ranges off` */
 };
 /**
- * Makes a complete response conditional: compares its ETag and Last-Modified with the preconditions of the
- * request, and serves byte ranges of its body (RFC 9110, sections 13 and 14). Call it last, when status,
- * headers and body are set. It changes only responses with status 200 to GET or HEAD: into a 304 without a
- * body, or into a 206 with a range, or with several ranges as multipart/byteranges. Range requires a body in
- * memory or in a file. Returns 0; 412 or 416, which is then the status of the response; -ENOMEM; or
- * -EALREADY.
+ * Makes a complete response conditional: evaluates the preconditions of the request against its ETag and
+ * Last-Modified, and serves byte ranges of its body (RFC 9110, sections 13 and 14). Call this function last,
+ * when status, headers and body are set. It changes only responses with status 200 to GET or HEAD: to 304
+ * without a body, or to 206 with one range, or with several ranges as multipart/byteranges. Ranges require a
+ * body in memory or in a file. Returns 0; 412 or 416, to which it has set the status; -ENOMEM; or -EALREADY
+ * if the response has started.
  *
  *     mk_response_set_body_nocopy(response, map_of_the_town);
  *     if (mk_response_make_conditional(request, response, MK_CONDITIONAL_ETAG | MK_CONDITIONAL_RANGES))

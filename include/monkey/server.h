@@ -190,19 +190,20 @@ MK_API int mk_server_add_route(struct mk_server *server, const char *route, mk_s
 MK_API int mk_server_set_default_type(struct mk_server *server, const char *type);
 
 /**
- * Sets a function that responds to errors in place of the server's error pages, on all hosts: an unknown path
- * (404), a method without a route (405), a body that is too long (413), an overloaded server (503), and any
- * route handler or plugin that returns MK_ERROR. `response` has the status (mk_response_status()), no body,
- * and the headers of the error, such as Allow (405), Retry-After or WWW-Authenticate. Return MK_DONE after
- * writing the response. The server keeps the status unless you change it, and sends HEAD responses without
- * their body. MK_NEXT leaves the page to [ERROR_PAGES] or the built-in page in the format of `ErrorFormat`;
- * MK_ERROR sends the built-in page of the status that you have set. MK_WAIT suspends the request as in a
- * handler (see mk_plugin.on_error); it counts as MK_NEXT when the server must respond at once.
+ * Sets a function that responds to errors in place of the server's error pages, on all virtual hosts: an
+ * unknown path (404), a method without a route (405), a body larger than `MaxBodySize` (413), an overloaded
+ * server (503), and MK_ERROR from any route handler or plugin. `response` has the status
+ * (mk_response_status()), no body, and the headers of the error, such as Allow (405), Retry-After or
+ * WWW-Authenticate. Return MK_DONE after writing the response. The server keeps the status unless you change
+ * it, and sends HEAD responses without their body. MK_NEXT leaves the page to [ERROR_PAGES] or the built-in
+ * page in the format of `ErrorFormat`. MK_ERROR sends the built-in page for the status that the response then
+ * has. MK_WAIT suspends the request as in a handler, but counts as MK_NEXT if the server must respond at once
+ * (see mk_plugin.on_error).
  *
- * The function runs in the threads of the workers: several threads may call it at once, and it must not
- * block. It is called at most once per request, but not for input that is not a request, such as a malformed
- * header: the client then gets the built-in page. `data` must stay valid until mk_server_free(). A later call
- * replaces the function.
+ * The workers call the function, several of them at the same time, so it must be thread-safe and must not
+ * block. It is called for at most one error of a request, and not for input that is not a valid request, such
+ * as a malformed header: the client then gets the built-in page. `data` must stay valid until
+ * mk_server_free(). A later call replaces the function.
  *
  * Returns 0; -EINVAL if `fn` is NULL; -EBUSY after the start.
  *

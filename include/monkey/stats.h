@@ -37,7 +37,7 @@ enum mk_stat_kind {
     MK_STAT_GAUGE,     /**< a current value; the value of a worker disappears when the worker exits */
     MK_STAT_HISTOGRAM, /**< a histogram of durations in microseconds; must be the last metric of its table */
     MK_STAT_FINE_HISTOGRAM,  /**< a histogram with finer buckets, which take seven times the memory */
-    MK_STAT_NUMBER_HISTOGRAM /**< a fine histogram of numbers that are not durations, such as sizes */
+    MK_STAT_NUMBER_HISTOGRAM /**< a fine histogram of values that are not durations, such as sizes */
 };
 
 /** A metric of a table, and how it is displayed. */

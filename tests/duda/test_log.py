@@ -18,8 +18,8 @@ static int log_all(struct duda_ctx *d)
 {
     const char *text = "plain";
     size_t size = 7;
-    duda_log_kv(d, MK_LOG_INFO, "order placed", DUDA_KV("order", 17), DUDA_KV("name", duda_query(d, "name")), DUDA_KV("ok", (bool)true),
-                DUDA_KV("price", 1.5), DUDA_KV("text", text), DUDA_KV("size", size), DUDA_KV("time", -1L), DUDA_KV("a b", "x"));
+    duda_log_fields(d, MK_LOG_INFO, "order placed", DUDA_LOG_FIELD("order", 17), DUDA_LOG_FIELD("name", duda_query(d, "name")), DUDA_LOG_FIELD("ok", (bool)true),
+                DUDA_LOG_FIELD("price", 1.5), DUDA_LOG_FIELD("text", text), DUDA_LOG_FIELD("size", size), DUDA_LOG_FIELD("time", -1L), DUDA_LOG_FIELD("a b", "x"));
     duda_log(d, MK_LOG_WARN, "plain %s", duda_query(d, "name").p);
     return 204;
 }
@@ -28,13 +28,13 @@ static int log_long(struct duda_ctx *d)
 {
     char long_text[3000];
     memset(long_text, 'x', sizeof long_text);
-    duda_log_kv(d, MK_LOG_INFO, "long", DUDA_KV("first", 1), DUDA_KV("long", mk_str_of(long_text, sizeof long_text)), DUDA_KV("last", 2));
+    duda_log_fields(d, MK_LOG_INFO, "long", DUDA_LOG_FIELD("first", 1), DUDA_LOG_FIELD("long", mk_str_of(long_text, sizeof long_text)), DUDA_LOG_FIELD("last", 2));
     return 204;
 }
 
 static int quiet(struct duda_ctx *d)
 {
-    duda_log_kv(d, MK_LOG_DEBUG, "not shown", DUDA_KV("n", 1));
+    duda_log_fields(d, MK_LOG_DEBUG, "not shown", DUDA_LOG_FIELD("n", 1));
     return 404;
 }
 
@@ -46,7 +46,7 @@ static int fail(struct duda_ctx *d)
 static int run(struct duda_ctx *d, void *data)
 {
     (void)data;
-    duda_log_kv(d, MK_LOG_INFO, "from a task", DUDA_KV("n", 3u));
+    duda_log_fields(d, MK_LOG_INFO, "from a task", DUDA_LOG_FIELD("n", 3u));
     return 0;
 }
 

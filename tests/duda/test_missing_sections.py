@@ -55,7 +55,7 @@ static int all(struct duda_ctx *d)
     EXPECT(duda_sql_begin_with(d, db, &options));
     EXPECT(duda_sql_transaction(d, db, NULL, NULL, NULL));
     EXPECT(duda_sql_query_struct(d, db, &result, "SELECT :a", &nothing, NULL));
-    EXPECT(duda_sql_query_arguments(d, db, &result, "SELECT :a", NULL, 0));
+    EXPECT(duda_sql_query_named(d, db, &result, "SELECT :a", NULL, 0));
     EXPECT(duda_sql_cursor_open(d, db, &result, "SELECT 1", NULL, 0, &cursor));
     EXPECT(duda_sql_commit(d, db));
     EXPECT(duda_sql_rollback(d, db));

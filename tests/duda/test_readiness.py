@@ -16,17 +16,17 @@ SOURCE = r"""
 
 static int start(struct mk_worker *worker)
 {
-    return duda_set_not_ready(worker, "prices", "loading");
+    return duda_set_readiness(worker, "prices", "loading");
 }
 
 static int load(struct duda_ctx *d)
 {
-    return duda_set_not_ready(duda_worker(d), "prices", NULL) ? 500 : 204;
+    return duda_set_readiness(duda_worker(d), "prices", NULL) ? 500 : 204;
 }
 
 static int set(struct duda_ctx *d)
 {
-    int e = duda_set_not_ready(duda_worker(d), duda_query_or(d, "component", ""), duda_query(d, "reason").p);
+    int e = duda_set_readiness(duda_worker(d), duda_query_or(d, "component", ""), duda_query(d, "reason").p);
     return e == -EINVAL ? 400 : e ? 500 : 204;
 }
 

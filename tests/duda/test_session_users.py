@@ -62,7 +62,7 @@ static int list(struct duda_ctx *d)
     for (size_t i = 0; i < n; i++)
         (void)duda_printf(d, "%s{\"id\": \"%s\", \"ip\": \"%s\", \"agent\": \"%s\", \"age\": %lld, \"current\": %d}", i ? "," : "",
                           all[i].id.p, all[i].client_ip.p, all[i].user_agent.p,
-                          (long long)(mk_request_time(duda_request(d)) - all[i].began), all[i].is_current);
+                          (long long)(mk_request_time(duda_request(d)) - all[i].created_at), all[i].is_current);
     return duda_puts(d, "]\n");
 }
 

@@ -108,9 +108,9 @@ static int show(struct duda_ctx *d)
 {
     struct duda_sql_result result;
     struct thing t = {.small = 7, .has_small = true};
-    const struct duda_sql_argument arguments[] = {{"name", duda_sql_text(duda_query(d, "name"))}};
-    int e = duda_sql_query_arguments(d, duda_sql_find(d, NULL), &result, duda_sprintf(d, "%s WHERE name = :name AND name <> ':x'", columns).p,
-                                     arguments, 1);
+    const struct duda_sql_named_value values[] = {{"name", duda_sql_text(duda_query(d, "name"))}};
+    int e = duda_sql_query_named(d, duda_sql_find(d, NULL), &result, duda_sprintf(d, "%s WHERE name = :name AND name <> ':x'", columns).p,
+                                 values, 1);
     e = e ? e : duda_sql_bind_row(d, &result, 0, &schema, &t);
     return e == -ENOENT ? e : e ? fail(d, e, &result) : duda_send_json_struct(d, &schema, &t);
 }

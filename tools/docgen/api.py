@@ -97,7 +97,7 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | schedule, cron | node-cron, Celery beat | struct duda_job_type |
 | sleep, timer; timeout, deadline | `asyncio.sleep()`, `wait_for()` | duda_sleep(), duda_deadline() |
 | escape HTML (XSS) | `escape()` | duda_html_escape() |
-| log a message, logger, structured log, request ID | `app.logger`, winston, morgan | duda_log(), duda_log_kv(), duda_request_id() |
+| log a message, logger, structured log, request ID | `app.logger`, winston, morgan | duda_log(), duda_log_fields(), duda_request_id() |
 | metrics, counter, histogram | prom-client, prometheus_client | DUDA_COUNTER(), DUDA_GAUGE(), DUDA_HISTOGRAM() |
 | startup, shutdown, lifespan | `lifespan`, `on_event` | DUDA_START(), DUDA_STOP() |
 | config value, environment variable, secret | `process.env`, `app.config` | duda_settings(), duda_secret() |

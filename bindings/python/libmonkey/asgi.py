@@ -31,7 +31,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 MESSAGES_MAX = 1024 * 1024  # reading from a WebSocket pauses when the messages that wait for receive() total this many bytes
 ABNORMAL = 1006  # close code of a WebSocket that ended without a closing handshake
 
-DISCONNECT_NAMES = ("ClientDisconnect", "RequestAborted")  # in Starlette and Litestar, and in Django
+DISCONNECT_NAMES = ("ClientDisconnect", "RequestAborted")  # raised by Starlette and Litestar, and by Django
 
 _asgi.bind(lib._handle)
 
@@ -124,7 +124,7 @@ class WebSocket(_asgi.Socket):
         kind = message["type"]
         if self.has_ended:
             if kind == "websocket.close":
-                return  # applications often close a WebSocket in `finally`, which the client may have closed already
+                return  # applications often close a WebSocket in `finally`, even if the client has closed it
             raise Disconnected(errno.EPIPE, "the WebSocket is closed")
         if kind == "websocket.accept" and self.accepted is None and not self.close_sent and self.denial is None:
             self.accepted = message
@@ -151,7 +151,7 @@ class WebSocket(_asgi.Socket):
         while True:
             result = self._send(data)
             if result == 0:
-                await self._wait_step()  # ASGI: the message has to be on its way before the application continues
+                await self._wait_step()  # ASGI requires that the message is passed to the kernel before the application continues
                 return
             if result != -errno.EAGAIN:
                 raise Disconnected(errno.EPIPE, "the WebSocket is closed")
@@ -206,7 +206,7 @@ class Lifespan:
 
 
 def is_disconnect(problem: BaseException) -> bool:
-    """Has a framework raised its own exception because send() has raised Disconnected?"""
+    """Returns whether a framework has raised its own exception in response to Disconnected."""
     cause: BaseException | None = problem
     while cause and not isinstance(cause, Disconnected):
         cause = cause.__cause__ or cause.__context__
@@ -248,7 +248,7 @@ class Host(_asgi.Host):
             loop.call_soon(ready)
         try:
             await serving
-            if self.tasks:  # work after the response, such as background tasks, may use the rest of the drain time
+            if self.tasks:  # background tasks may use the rest of the drain time
                 await asyncio.wait(list(self.tasks), timeout=server._drain_left())
         finally:
             for task in list(self.tasks):

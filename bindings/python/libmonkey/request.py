@@ -123,7 +123,7 @@ class Request(Handle):
         return self._fields(lib.mk_request_header_at)
 
     def trailers(self) -> list[tuple[str, str]]:
-        """Returns the trailers, which follow the body, once the whole body was read."""
+        """Returns all trailers as (name, value) pairs, once the whole body has been read."""
         return self._fields(lib.mk_request_trailer_at)
 
     # ---- Body ----
@@ -262,14 +262,14 @@ class Response(Handle):
         self._change_header(lib.mk_response_set_header, name, value)
 
     def remove(self, name: Text) -> None:
-        """Removes all headers of a name."""
+        """Removes all headers with this name."""
         text, name_data = as_str(name)
         self._check(lib.mk_response_remove_header(self._use(), text))
         self._has_type = self._has_type and name_data.lower() != b"content-type"
 
     def add_trailer(self, name: Text, value: Text) -> None:
-        """Adds a trailer, which follows the body. A generator may add trailers until it ends. The client gets them if it accepts
-        trailers, and the length of the body is not known in advance."""
+        """Adds a trailer, a header after the body. A generator may add trailers until it ends. Trailers are sent only if the client
+        accepts them and the length of the body is not known in advance."""
         (n, _name), (v, _value) = as_str(name), as_str(value)
         self._check(lib.mk_response_add_trailer(self._use(), n, v))
 

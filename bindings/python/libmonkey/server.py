@@ -24,7 +24,7 @@ from .source import AsyncSource, Source, Sources
 from .websocket import WebSocket, WebSockets
 
 LEVELS = ("error", "warn", "info", "debug")
-ADDRESS_MAX = 192  # bytes of the text of an address
+ADDRESS_MAX = 192  # maximum size of an address as text, in bytes
 POLL_MS = 1000  # maximum time until run() notices a signal that arrived just before it started to wait
 TEXT, BYTES, JSON = "text/plain; charset=utf-8", "application/octet-stream", "application/json"
 EVENTS = "text/event-stream"
@@ -95,7 +95,7 @@ class Server:
         self._pointer: int | None = lib.mk_server_new(ctypes.byref(options))
         if not self._pointer:
             raise MemoryError
-        self._configured: set[tuple[str, str]] | None = set()  # the keys that were set; None: a file was read
+        self._configured: set[tuple[str, str]] | None = set()  # keys set so far; None: unknown, because a file was read
         self._drain_end = 0.0  # monotonic time at which the server closes open connections; 0: stop() was not called
         self._handlers: list[object] = []  # keeps the callbacks alive, because the library calls them
         self._waiting: dict[int, Exchange] = {}  # request pointer -> Exchange
@@ -145,7 +145,7 @@ class Server:
     # ---- Configuration ----
 
     def _call_library(self, function: Callable[..., int], *arguments: Any) -> int:
-        """Calls a function of the library, which close() in another thread must not interrupt."""
+        """Calls a library function, during which another thread cannot close() the server."""
         with self._changed:
             return self._check(function(self._use(), *arguments))
 
@@ -161,7 +161,7 @@ class Server:
             self._configured.add((section.lower(), key.lower()))
 
     def _is_configured(self, section: str, key: str) -> bool:
-        """Was the key set, or may a configuration file have set it?"""
+        """Returns whether the key was set, or may have been set by a configuration file."""
         return self._configured is None or (section.lower(), key.lower()) in self._configured
 
     def add_section(self, section: str) -> None:
@@ -173,20 +173,20 @@ class Server:
         self._call_library(lib.mk_server_add_vhost, names and as_c(names), root and as_c(str(root)))
 
     def add_certificate(self, certificate: str | bytes, key: str | bytes | None = None) -> None:
-        """Adds a certificate to the host that was added last, or to all hosts. Both arguments are PEM text, not file names; without
-        `key`, the certificate contains its key."""
+        """Adds a certificate to the host that was added last, or to all hosts if none was added. Both arguments are PEM text, not
+        file names; without `key`, the text of the certificate must contain its key."""
         self._call_library(lib.mk_server_add_certificate, as_c(certificate), key and as_c(key))
 
     def add_files(self, files: Mapping[str, str | bytes]) -> None:
-        """Serves files from memory: maps paths of URLs, such as "/app.js", to contents."""
+        """Serves files from memory. `files` maps URL paths, such as "/app.js", to contents."""
         contents = [as_str(content) for content in files.values()]
         entries = (MemoryFile * len(files))(*(MemoryFile(path=as_c(path), content=text) for path, (text, _) in zip(files, contents)))
         self._handlers.append((entries, contents))  # the library does not copy the contents
         self._call_library(lib.mk_server_add_files, entries, len(files), ctypes.sizeof(MemoryFile))
 
     def set_accept_filter(self, accepts: Callable[[str], object]) -> None:
-        """Accepts or rejects each connection, before TLS and HTTP: accepts(address) returns whether to serve the client. It must not
-        block. A client is also rejected if accepts() raises an exception."""
+        """Sets a function that accepts or rejects connections, before TLS and HTTP: accepts(address) returns whether to serve the
+        client. It must not block. If it raises an exception, the connection is rejected."""
         def filter_client(addr: Any, _ctx: int) -> bool:
             try:
                 with self._active_calls:
@@ -199,7 +199,7 @@ class Server:
         self._handlers.append(callback)
         self._call_library(lib.mk_server_set_accept_filter, callback, None)
 
-    # ---- Listeners and certificates: also while the server is running, and from any thread ----
+    # ---- Listeners and certificates: for use at any time, and from any thread ----
 
     def listen(self, where: str = "127.0.0.1:0", tls: bool = False) -> int:
         """Listens on an address, and returns the port."""
@@ -212,8 +212,8 @@ class Server:
         self._call_library(lib.mk_server_listen_fd, socket.fileno(), tls)
 
     def unlisten(self, where: str) -> None:
-        """Closes a listener of the running server. `where` is an address as in listen(), or one of addresses(). Open connections
-        are served as before."""
+        """Closes a listener of the running server. `where` is an address as for listen(), or one of addresses(). Open connections
+        stay open."""
         self._call_library(lib.mk_server_unlisten, as_c(where))
 
     def addresses(self) -> list[str]:
@@ -226,8 +226,8 @@ class Server:
         return found
 
     def listener_sockets(self) -> list[sockets.socket]:
-        """Returns duplicates of all listening sockets, once the server has started. Pass all of them to a successor, which calls
-        listen_socket() for each before it starts; then stop this server. No client is refused in the meantime."""
+        """Returns duplicates of all listening sockets, once the server has started. Pass all of them to a successor process, which
+        calls listen_socket() for each of them before it starts; then stop this server. No connection is refused meanwhile."""
         found: list[sockets.socket] = []
         with self._changed:
             for i in range(len(self.addresses())):
@@ -238,12 +238,12 @@ class Server:
         return found
 
     def replace_certificate(self, certificate: str | bytes, key: str | bytes | None = None, name: str | None = None) -> None:
-        """Replaces the certificate of the host with this name, or of all hosts that have one, while the server is running. The
-        arguments are as for add_certificate()."""
+        """Replaces the certificate of the host with this name, or of all hosts that have a certificate, while the server is running.
+        `certificate` and `key` are as for add_certificate()."""
         self._call_library(lib.mk_server_replace_certificate, name and as_c(name), as_c(certificate), key and as_c(key))
 
     def pause_accepting(self) -> None:
-        """Lets new connections wait in the kernel's queue, for example while a database is overloaded."""
+        """Stops accepting connections, for example while a database is overloaded: new ones wait in the kernel's queue."""
         self._call_library(lib.mk_server_pause_accepting)
 
     def resume_accepting(self) -> None:
@@ -456,7 +456,7 @@ class Server:
             self._changed.notify_all()
 
     def _begin_stepping(self) -> None:
-        """Called by run() and serve(), of which only one may run, because all steps belong to one thread."""
+        """Called by run() and serve(). Only one of them may run at a time, because a single thread must call all steps."""
         with self._changed:
             if self._is_stepping:
                 raise RuntimeError("the server is running already")
@@ -527,7 +527,7 @@ class Server:
                 self._drain_end = min(end, self._drain_end or end)
 
     def _drain_left(self) -> float:
-        """Returns the seconds that are left of the drain time of stop()."""
+        """Returns the remaining drain time of stop(), in seconds."""
         return max(0.0, self._drain_end - time.monotonic())
 
     def wait(self) -> None:

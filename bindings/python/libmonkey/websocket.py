@@ -27,15 +27,15 @@ Data = Union[str, bytes]
 
 
 def count_bytes(data: Data) -> int:
-    """Returns the number of bytes of a message; text counts as UTF-8."""
+    """Returns the size of a message in bytes; text is encoded in UTF-8."""
     return len(data) if isinstance(data, bytes) or data.isascii() else len(data.encode())
 
 
 class WebSocket(Handle):
     """A WebSocket. Use it only in the thread that serves it: in its callbacks, or in the event loop of `await server.serve()`.
 
-    Without asyncio, the handler sets `on_message(data)` and, if needed, `on_writable()`, `on_pong(data)` and `on_close(code, reason)`. A coroutine
-    receives messages with `async for data in socket`. Text is str, binary data is bytes.
+    Without asyncio, the handler sets `on_message(data)` and, if needed, `on_writable()`, `on_pong(data)` and `on_close(code, reason)`.
+    A coroutine receives messages with `async for data in socket`. Text is str, binary data is bytes.
     """
 
     def __init__(self, pointer: int, request: Request) -> None:
@@ -114,12 +114,12 @@ class WebSocket(Handle):
 
     @property
     def subprotocol(self) -> str | None:
-        """the subprotocol that was chosen, or None"""
+        """the negotiated subprotocol, or None"""
         text: str | None = lib.mk_websocket_subprotocol(self._use()).text()
         return text
 
     def ping(self, data: str | bytes = b"") -> None:
-        """Sends a ping with up to 125 bytes; on_pong(data) is called when the reply arrives. Raises Ended if the WebSocket is
+        """Sends a ping with up to 125 bytes of data; on_pong(data) is called when the pong arrives. Raises Ended if the WebSocket is
         closed."""
         text, _data = as_str(data)
         result = lib.mk_websocket_ping(self._use(), text)

@@ -199,7 +199,7 @@ static mk_str str_of(PyObject *bytes)
     return mk_str_of(PyBytes_AsString(bytes), (size_t)PyBytes_Size(bytes));
 }
 
-/* Adds a header, unless it is a framing header. Returns the value of a Content-Length, `length` for any other
+/* Adds a header, unless it is a framing header. Returns the value of Content-Length, `length` for any other
  * header, or -2 with an exception set. */
 static int64_t add_header(struct mk_response *response, PyObject *n, PyObject *v, int64_t length)
 {
@@ -223,7 +223,8 @@ static int64_t add_trailer(struct mk_response *response, PyObject *n, PyObject *
     return -2;
 }
 
-/* Calls add() with each pair of a list, and with its previous result, until the result is -2. */
+/* Calls add() with each (name, value) pair of a list and the result of the previous call, which is -1 at first.
+ * Stops after -2. Returns the last result. */
 static int64_t add_pairs(struct mk_response *response, PyObject *pairs,
                          int64_t (*add)(struct mk_response *response, PyObject *n, PyObject *v, int64_t last))
 {
@@ -257,7 +258,7 @@ void exchange_send_hints(struct exchange *x)
     struct mk_header *headers = PyMem_Calloc(n ? n : 1, sizeof *headers);
     for (size_t i = 0; headers && i < n; i++)
         headers[i] = (struct mk_header){MK_STR("Link"), str_of(PyList_GetItem(hints, (Py_ssize_t)i))};
-    if (headers && n) /* clients do not depend on hints, so errors are ignored */
+    if (headers && n) /* hints are optional, so errors are ignored */
         (void)lib.mk_response_send_1xx(x->request, x->response, 103, headers, n);
     PyMem_Free(headers);
     Py_DECREF(hints);
@@ -296,8 +297,8 @@ static int set_body(struct exchange *x)
 static void run_first_step(struct exchange *x, PyObject *context);
 
 /* Called when the request has ended. A suspended coroutine continues here instead of in the first step of its
- * Task: while only one of them is alive at a time, the memory stays in the cache, and Python's garbage
- * collector has less to do. */
+ * Task. It therefore usually ends before the next request begins: its memory stays in the CPU cache, and
+ * Python's garbage collector has fewer live objects to visit. */
 static void on_end(void *data)
 {
     struct exchange *x = data;
@@ -312,7 +313,8 @@ static void on_end(void *data)
     PyGILState_Release(gil);
 }
 
-/* Makes a suspended coroutine continue when the response has been sent. If that fails, its Task continues it. */
+/* Makes a suspended coroutine continue when the response has been sent. On failure, the first step of its Task
+ * continues the coroutine. */
 static void continue_after_response(struct exchange *x)
 {
     if (x->is_kept || lib.mk_request_add_cleanup(x->request, on_end, x) < 0)
@@ -667,7 +669,7 @@ static PyObject *first_step(PyObject *unused, PyObject *self)
     Py_DECREF(task);
     if (status == PYGEN_NEXT && result != Py_None)
         x->yielded = result;
-    else /* after `yield None`, the Task's first step continues the coroutine */
+    else /* the coroutine has yielded None: the Task's first step continues it */
         Py_XDECREF(result);
     Py_RETURN_NONE;
 }

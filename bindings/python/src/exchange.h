@@ -28,18 +28,19 @@ struct exchange {
     PyObject *scope;     /* set until the application is called */
     PyObject *app;       /* iterator of the application's coroutine, until the coroutine returns */
     PyObject *task;      /* the Task that runs the coroutine; NULL: not created yet, or no longer needed */
-    PyObject *context;   /* context of the coroutine; NULL if nothing but the Task needs it */
+    PyObject *context;   /* context of the coroutine, if code other than the Task needs it; otherwise NULL */
     PyObject *yielded;   /* what the coroutine yielded before the Task's first step: a future or None */
     PyObject *receivers; /* list of futures that calls of receive() wait for; NULL: none */
     PyObject *writer;    /* future that send() waits for; NULL: none */
-    PyObject *hints;     /* list of the Link values of an early hint that is to be sent; NULL: none */
+    PyObject *hints;     /* list of the Link values of a 103 response that is to be sent; NULL: none */
     PyObject *input;     /* part of the request body, for the next receive() */
     PyObject *headers;   /* response headers: a list of (name, value) pairs */
     struct pieces pieces;
     int64_t left;   /* unread bytes of the request body; -1: unknown */
     int64_t unsent; /* bytes of the response body left to send, by Content-Length; -1: unknown */
-    unsigned
-        n_ignored; /* number of messages ignored because `unsent` was 0; many of them mean an endless body for HEAD */
+    /* Number of body messages ignored because `unsent` was 0. A large number means that the application sends
+     * an endless body in response to HEAD. */
+    unsigned n_ignored;
     unsigned status; /* 0: the response has not been started */
     int file;        /* descriptor of the file that is the body; -1: none */
     uint64_t file_size;
@@ -50,8 +51,8 @@ struct exchange {
     bool is_body_complete;
     bool is_complete;  /* the application has sent the whole response */
     bool has_returned; /* the application's coroutine has returned */
-    bool
-        is_suspended; /* the coroutine has sent the whole response within the handler, and continues after it */
+    /* The coroutine has sent the whole response during the call of the handler, and continues afterwards. */
+    bool is_suspended;
     bool is_handling; /* the library is calling the handler or the body source: no resume is needed */
     bool is_kept;     /* the library holds a reference until the request ends */
 };

@@ -15,9 +15,9 @@ struct host {
     PyObject *print_error;                  /* print_error(exception) */
     PyObject *open_websocket;               /* open_websocket(scope), returns a Socket */
     PyObject *tasks;                        /* set of the running tasks */
-    PyObject *step_waiters; /* list of the futures that are done after the next step; NULL: none */
+    PyObject *step_waiters;                 /* list of futures to complete after the next step; NULL: none */
     PyObject *stop_type, *stop_value, *stop_traceback; /* exception that step() will raise */
-    bool is_stepping;                                  /* step() is being called */
+    bool is_stepping;                                  /* step() is on the call stack */
     bool is_eager; /* the handler itself runs the first steps of an HTTP application */
 };
 
@@ -28,8 +28,8 @@ int host_init(PyObject *module);
 /* Is this the thread of the event loop? Raises RuntimeError otherwise. */
 bool host_check_thread(const struct host *h);
 
-/* Returns a new reference to a future that is done after the next step, when all output that is queued now
- * has been passed to the kernel, as far as the clients can receive it. */
+/* Returns a new reference to a future that is completed after the next step. All output that is queued now has
+ * then been passed to the kernel, unless a client is too slow to receive it. */
 PyObject *host_wait_step(struct host *h);
 
 /* Prints and clears the current exception. */

@@ -7,14 +7,14 @@
 #include <unistd.h>
 
 #define READ_MAX    (64 * 1024)
-#define IGNORED_MAX 10000
+#define IGNORED_MAX 10000 /* see exchange.h: n_ignored */
 
 struct message {
     PyObject_HEAD struct exchange *x;
     PyObject *message; /* message to send; NULL: the awaitable receives one */
     PyObject *waiting; /* iterator of the future that the awaitable waits for */
     bool was_started, has_ended;
-    bool has_yielded; /* the awaitable waits for one iteration of the event loop, without a future */
+    bool has_yielded; /* the awaitable waits for the next iteration of the event loop, without a future */
 };
 
 static PyTypeObject *message_type;
@@ -190,15 +190,15 @@ static int send_start(struct exchange *x, PyObject *message)
     return 0;
 }
 
-/* Is message[key] true? Returns -1 with an exception set on errors. */
+/* Returns 1 if message[key] is true, 0 if it is false or missing, or -1 with an exception set. */
 static int has_flag(PyObject *message, PyObject *key)
 {
     PyObject *value = PyDict_GetItemWithError(message, key);
     return value ? PyObject_IsTrue(value) : PyErr_Occurred() ? -1 : 0;
 }
 
-/* Makes the library call the handler or the body source, which send what is queued. Returns 1: send() waits
- * for that. */
+/* Makes the library call the handler or the body source, which send the queued output. Returns 1, because
+ * send() waits until they have done so. */
 static int flush(struct exchange *x)
 {
     if (!x->is_handling)
@@ -206,7 +206,7 @@ static int flush(struct exchange *x)
     return 1;
 }
 
-/* The functions send_...() return 1 if send() has to wait, 0 if not, or -1 with an exception set. */
+/* The send_...() functions below return 1 if send() has to wait, 0 if not, or -1 with an exception set. */
 
 static int send_body(struct exchange *x, PyObject *message)
 {
@@ -261,7 +261,7 @@ static int send_path(struct exchange *x, PyObject *message)
     return flush(x);
 }
 
-/* Queues the Link values message["links"], which are bytes. */
+/* Queues the Link values in message["links"], which are bytes objects. */
 static int send_hint(struct exchange *x, PyObject *message)
 {
     PyObject *links = PyDict_GetItemWithError(message, word.links);
@@ -366,7 +366,7 @@ static PySendResult attempt(struct message *m, PyObject **result)
         return PYGEN_RETURN;
     }
     if (m->message && (x->is_handling || !x->request) && x->pieces.size < BUFFERED_MAX) {
-        /* The library sends the data when the handler returns, and the event loop then continues here. */
+        /* The library sends the data when the handler returns; the event loop then continues this awaitable. */
         m->has_yielded = true;
         *result = Py_NewRef(Py_None);
         return PYGEN_NEXT;

@@ -178,7 +178,7 @@ static int hex_digit(char c)
 }
 
 /* Percent-decodes a path into `out`, which has space for raw.len bytes. Unlike mk_request_path(), decodes %2F
- * as well. Returns the length. */
+ * as well. Returns the number of bytes written. */
 static size_t unquote(mk_str raw, char *out)
 {
     size_t n = 0;
@@ -191,7 +191,7 @@ static size_t unquote(mk_str raw, char *out)
     return n;
 }
 
-/* Does the path have a segment `.` or `..`? */
+/* Returns whether the path has a segment `.` or `..`. */
 static bool has_dot_segment(const char *path, size_t n)
 {
     for (size_t i = 0; i + 1 < n; i++) {
@@ -203,9 +203,9 @@ static bool has_dot_segment(const char *path, size_t n)
 }
 
 /*
- * Returns the decoded path. It has the repeated slashes of the request, which mk_request_path() merges, unless
- * it has dot segments too: the rules of the configuration, such as those of the plugin `auth`, apply to
- * mk_request_path(), so the application must not see other segments.
+ * Returns the decoded path. It preserves repeated slashes, which mk_request_path() merges, except if the path
+ * has dot segments and no encoded slash: it is then mk_request_path(). The rules of the configuration, such as
+ * those of the plugin `auth`, apply to that path, so the application must not get one with other segments.
  */
 static PyObject *decode_path(const struct mk_request *request)
 {

@@ -18,11 +18,12 @@ extern "C" {
 
 /*
  * The functions are in monkey-duda-auth.so: `#define DUDA_USE "duda-auth"` before including <duda.h>, and
- * link with `pkg-config --libs duda-auth`. JSON Web Tokens are in duda/jwt.h, OpenID Connect is in
+ * link with `pkg-config --libs duda-auth`. For JSON Web Tokens see duda/jwt.h, for OpenID Connect
  * duda/oidc.h.
  *
- * Each function whose name begins with duda_auth_ is middleware for DUDA_BEFORE(). It authenticates the
- * client, or responds with 401 and the challenge that HTTP requires. Its `.data` is constant:
+ * duda_auth_basic(), duda_auth_bearer(), duda_auth_api_key() and duda_auth_session() are middleware for
+ * DUDA_BEFORE(). They authenticate the client, or respond with 401 and the challenge that HTTP requires.
+ * Their `.data` is a constant struct:
  *
  *     static const struct duda_token_auth api = {.realm = "shop", .find = find_token};
  *
@@ -33,33 +34,34 @@ extern "C" {
  *         DUDA_DELETE("/orders/:id", delete_order, "Deletes an order."));
  */
 
-/** The authenticated client of a request. All strings live until the handler returns. */
+/** The authenticated client of a request. All strings are valid until the handler returns. */
 struct duda_identity {
-    mk_str user;         /**< ID of the user, or of the program that uses the API */
+    mk_str user;         /**< ID of the user, or of the program that calls the API */
     const mk_str *roles; /**< roles or permissions */
     size_t n_roles;
     mk_str claims;        /**< JSON object with the claims of a token; absent for other schemes */
     const char *scheme;   /**< "Basic", "Bearer", "ApiKey" or "Session" */
-    void *data;           /**< for the service */
+    void *data;           /**< for the use of the service */
     uint64_t reserved[4]; /**< must be zero */
 };
-/** Returns the client that middleware has authenticated; NULL if none has. */
+/** Returns the identity that middleware has authenticated; NULL if the client is not authenticated. Valid
+ * until the handler returns. */
 MK_API const struct duda_identity *duda_identity(struct duda_ctx *d);
-/** For middleware of your own: stores a copy of the identity for the rest of the request. The strings must
- * live as long, and `roles`, too. Returns 0 or -ENOMEM. */
+/** For middleware of your own: stores a copy of the struct for the rest of the request. Its strings and the
+ * array `roles` are not copied: they must stay valid until the handler returns. Returns 0 or -ENOMEM. */
 MK_API int duda_identity_set(struct duda_ctx *d, const struct duda_identity *identity) MK_API_MUST_USE;
 /** Returns whether the client is authenticated and has the role. */
 MK_API bool duda_has_role(struct duda_ctx *d, const char *role);
 /**
- * Middleware that requires a role; `.data` is its name, or several separated by spaces, one of which
- * suffices: `DUDA_BEFORE(duda_require_role, .data = "admin editor")`. Other clients get 403. The middleware
- * that authenticates must be before it in the table; otherwise every client gets 500.
+ * Middleware that requires a role. `.data` is the name of the role, or a list of names separated by spaces,
+ * of which the client needs one: `DUDA_BEFORE(duda_require_role, .data = "admin editor")`. Other clients get
+ * 403. Middleware that authenticates must precede this one in the table; otherwise every client gets 500.
  */
 MK_API duda_verdict duda_require_role(struct duda_ctx *d);
 /**
  * For middleware of your own: responds with 401 and `WWW-Authenticate: SCHEME realm="..."`. `error` becomes
- * the parameter `error` of the challenge (RFC 6750); NULL: the client has sent no credentials. Returns the
- * result for the handler.
+ * the parameter `error` of the challenge (RFC 6750); pass NULL if the client has sent no credentials. Return
+ * the result from the middleware.
  *
  *     return duda_auth_challenge(d, "Bearer", "shop", "invalid_token");
  */
@@ -69,8 +71,8 @@ MK_API duda_verdict duda_auth_challenge(struct duda_ctx *d, const char *scheme, 
 /* ---- Passwords ---- */
 
 /**
- * Hashes a password for storage, in a thread, so that only this handler waits. `out` is NUL-terminated.
- * Returns 0, an error of duda_password_hash_blocking(), or an error of duda_offload().
+ * Hashes a password for storage. The hash is computed in a thread, so only this handler waits. `out` is
+ * NUL-terminated. Returns 0, an error of duda_password_hash_blocking(), or an error of duda_offload().
  *
  *     char hash[DUDA_PASSWORD_SIZE];
  *     int e = duda_password_hash(d, duda_form(d, "password"), hash);
@@ -78,10 +80,10 @@ MK_API duda_verdict duda_auth_challenge(struct duda_ctx *d, const char *scheme, 
 MK_API int duda_password_hash(struct duda_ctx *d, mk_str password,
                               char out[DUDA_PASSWORD_SIZE]) MK_API_MUST_USE;
 /**
- * Verifies a password in a thread: see duda_password_verify_blocking(). Pass an absent hash for unknown users,
- * so that the response time does not reveal whether a user exists. *matches is false on error. Returns 0, or
- * an error of duda_offload(): -EAGAIN, which becomes status 503, means that too many passwords are being
- * verified at the same time.
+ * Verifies a password in a thread, like duda_password_verify_blocking(). Pass an absent hash for unknown
+ * users, so that the response time does not reveal whether a user exists. Sets *matches, to false on error.
+ * Returns 0, or an error of duda_offload(). -EAGAIN, which becomes status 503, means that too many passwords
+ * are being verified at the same time.
  *
  *     bool matches;
  *     int e = duda_password_verify(d, duda_form(d, "password"), stored, &matches);
@@ -96,17 +98,17 @@ MK_API int duda_password_verify(struct duda_ctx *d, mk_str password, mk_str hash
 /** The `.data` of duda_auth_basic(). */
 struct duda_basic_auth {
     const char *realm; /**< name that browsers show; NULL: "restricted" */
-    /** Finds a user: sets *password_hash to the output of duda_password_hash(), and the roles of the identity,
-     * whose `user` is the name that the client sent. Returns 0, -ENOENT: there is no such user, or another
-     * error, which ends the request. May wait. */
+    /** Finds a user: sets *password_hash to the output of duda_password_hash(), and may set the roles of the
+     * identity, whose `user` is the name that the client sent. Returns 0; -ENOENT: there is no such user; or
+     * another error, which ends the request. May wait. */
     int (*find)(struct duda_ctx *d, mk_str user, mk_str *password_hash, struct duda_identity *identity);
     uint64_t reserved[4]; /**< must be zero */
 };
 /**
- * HTTP Basic authentication (RFC 7617) with hashed passwords. An unknown user takes as long as a wrong
- * password. Each worker caches for a minute that a password was right, as a keyed hash, because clients send
- * it with each request; a changed password hash takes effect at once. Use it over TLS only, and limit the rate
- * of attempts.
+ * HTTP Basic authentication (RFC 7617) with hashed passwords. The response for an unknown user takes as long
+ * as for a wrong password. Clients send the password with each request, so each worker caches successful
+ * verifications for a minute, as a keyed hash; a changed password hash takes effect at once. Use Basic
+ * authentication over TLS only, and limit the rate of attempts.
  */
 MK_API duda_verdict duda_auth_basic(struct duda_ctx *d);
 
@@ -115,25 +117,26 @@ MK_API duda_verdict duda_auth_basic(struct duda_ctx *d);
 /** The `.data` of duda_auth_bearer() and duda_auth_api_key(). */
 struct duda_token_auth {
     const char *realm; /**< NULL: "restricted" */
-    /** Finds the token by its hash, and sets at least `user` of the identity. Returns 0, -ENOENT: there is no
-     * such token, or another error, which ends the request. May wait. */
+    /** Finds the token by its hash, and sets at least `user` of the identity. Returns 0; -ENOENT: there is no
+     * such token; or another error, which ends the request. May wait. */
     int (*find)(struct duda_ctx *d, mk_str token_hash, struct duda_identity *identity);
     const char *header;   /**< API keys: name of the header; NULL: "X-API-Key" */
     const char *query;    /**< API keys: name of a query parameter, which logs may show; NULL: none */
     uint64_t reserved[4]; /**< must be zero */
 };
-/** Bearer tokens (RFC 6750) that the service has issued with duda_token_new(). The service stores only their
- * hashes, and looks them up by hash, so neither a copy of the database nor the response time reveals a
- * token. */
+/** Authenticates clients by bearer tokens (RFC 6750) that the service has issued with duda_token_new(). The
+ * service stores only the hashes of its tokens, and looks a token up by its hash, so neither a copy of the
+ * database nor the response time reveals a token. */
 MK_API duda_verdict duda_auth_bearer(struct duda_ctx *d);
-/** API keys in a header of their own, or in a query parameter: otherwise like duda_auth_bearer(). */
+/** Like duda_auth_bearer(), for API keys in a header such as X-API-Key, or in a query parameter. */
 MK_API duda_verdict duda_auth_api_key(struct duda_ctx *d);
 
-/** Length of the hash of a token as text, without the NUL, and maximum length of a token. */
+/** Length of a token's hash as text, without the NUL; maximum length of a token. */
 enum { DUDA_TOKEN_HASH_LEN = 64, DUDA_TOKEN_MAX = 512 };
 /**
- * Generates a token or API key with 256 random bits. Show `token` to the user once, and store `hash`. `prefix`,
- * such as "shop_", makes leaked tokens recognizable. Returns 0 or -ENOMEM.
+ * Generates a token or API key with 256 random bits. Show *token to the user once, and store *hash; both are
+ * valid until the handler returns. `prefix`, such as "shop_", makes leaked tokens recognizable. Returns 0 or
+ * -ENOMEM.
  *
  *     mk_str token, hash;
  *     int e = duda_token_new(d, "shop_", &token, &hash);
@@ -146,13 +149,13 @@ MK_API mk_str duda_token_hash(struct duda_ctx *d, mk_str token) MK_API_MUST_USE;
 
 /* ---- Sessions ---- */
 
-/** The `.data` of duda_auth_session(), which may also be NULL. */
+/** The `.data` of duda_auth_session(), which may be NULL. */
 struct duda_session_auth {
     /** Path of the login page. Browsers that open a page are redirected to it, with the current path as the
      * query parameter `next` (see duda_redirect_local()). NULL: they get 401, like all other clients. */
     const char *login;
-    /** Sets the roles of the user; NULL: users have no roles. Returns 0, -ENOENT: the user does not exist
-     * anymore, or another error, which ends the request. May wait. */
+    /** Sets the roles of the user; NULL: users have no roles. Returns 0; -ENOENT: the user no longer exists;
+     * or another error, which ends the request. May wait. */
     int (*find)(struct duda_ctx *d, mk_str user, struct duda_identity *identity);
     uint64_t reserved[4]; /**< must be zero */
 };

@@ -56,9 +56,9 @@ MK_API int duda_send_json_struct(struct duda_ctx *d, const struct duda_schema *s
  */
 MK_API duda_verdict duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
     MK_API_PRINTF(3, 4) MK_API_MUST_USE;
-/** Sends problem details with the validation errors. Each becomes an element of `errors`, an object with
- * `detail`, `pointer` and `code`, and, where they apply, the limits `minimum` and `maximum`, the `expected`
- * pattern or format, and `line` and `column` (see struct duda_validation_error). */
+/** Sends problem details with the validation errors. Each error becomes an element of `errors`: an object
+ * with `detail`, `pointer` and `code` and, where they apply, the limits `minimum` and `maximum`, the
+ * `expected` pattern or format, and `line` and `column` (see struct duda_validation_error). */
 MK_API duda_verdict duda_problem_errors(struct duda_ctx *d, unsigned status,
                                         const struct duda_validation_errors *errors) MK_API_MUST_USE;
 

@@ -85,16 +85,17 @@ MK_API void duda_random_text(struct mk_buf *out, size_t bytes);
  * libxcrypt. */
 enum { DUDA_PASSWORD_SIZE = 384, DUDA_PASSWORD_MAX = 511 };
 /**
- * Hashes a password for storage; the password hash is yescrypt (not bcrypt or Argon2). Takes 10 ms or more
- * of CPU time by design. Handlers call duda_password_hash() of duda/auth.h, which does this in a thread; all
- * other code calls this function in a thread of its own (mk_worker_offload()). Returns 0;
- * -EINVAL: the password is empty, too long, or contains a NUL; -ENOMEM. `out` is NUL-terminated.
+ * Hashes a password for storage; the password hash is yescrypt (not bcrypt or Argon2). Takes 10 ms or more of
+ * CPU time by design. Handlers call duda_password_hash() of duda/auth.h instead, which runs this function in
+ * a thread; all other code should do the same with mk_worker_offload(). Returns 0; -EINVAL: the password is
+ * empty, too long, or contains a NUL; -ENOMEM. `out` is NUL-terminated.
  */
 MK_API int duda_password_hash_blocking(mk_str password, char out[DUDA_PASSWORD_SIZE]) MK_API_MUST_USE;
 /**
- * Verifies a password against a hash of any type that libxcrypt supports. As slow as duda_password_hash_blocking(), so
- * handlers call duda_password_verify(). An absent hash takes the same time and never matches: pass it for unknown users,
- * so that the response time does not reveal whether a user exists.
+ * Verifies a password against a hash of any type that libxcrypt supports. Takes as long as
+ * duda_password_hash_blocking(), so handlers call duda_password_verify() instead. An absent hash takes the
+ * same time and never matches: pass it for unknown users, so that the response time does not reveal whether a
+ * user exists.
  */
 MK_API bool duda_password_verify_blocking(mk_str password, mk_str hash) MK_API_MUST_USE;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authentication with JSON Web Tokens of an authorization server. */
+/* Authentication with JSON Web Tokens (JWT) that an authorization server has issued. */
 #ifndef DUDA_JWT_H
 #define DUDA_JWT_H
 
@@ -13,8 +13,8 @@ extern "C" {
 
 /*
  * The functions are in monkey-duda-jwt.so: `#define DUDA_USE "duda-jwt", "duda-auth"` before including
- * <duda.h>, and link with `pkg-config --libs duda-jwt duda-auth`. A section of the configuration describes the
- * tokens that a service accepts:
+ * <duda.h>, and link with `pkg-config --libs duda-jwt duda-auth`. A section of the configuration describes
+ * the tokens that a service accepts:
  *
  *     [JWT]
  *         Issuer   https://login.example.org
@@ -24,21 +24,22 @@ extern "C" {
  *         Name     login.example.org
  *         Server   login
  *
- * The public keys are fetched from JwksUrl with the [HTTP_CLIENT] section whose Name is the host of the URL.
- * They are cached for an hour, and fetched again, at most once a minute, when a token names an unknown key. If
- * the server does not respond, the old keys stay valid for a day. `Key` and `Algorithm` replace JwksUrl if you
- * sign the tokens yourself.
+ * Each worker fetches the public keys from JwksUrl, over the [HTTP_CLIENT] section whose Name is the host of
+ * the URL. It caches them for an hour, and fetches them again, at most once a minute, when a token names an
+ * unknown key. If the server does not respond, the old keys stay valid for a day. `Key` and `Algorithm`
+ * replace JwksUrl if you sign the tokens yourself.
  */
 
 /**
- * Middleware that requires a JWT as bearer token (RFC 6750). `.data` is the Name of the [JWT] section; NULL
- * selects the only section, or the one named "main". A token is accepted if a key of the section has signed it,
- * its `iss` and `aud` are those of the section, `exp` is in the future and `nbf` is not, with a tolerance of
- * `Leeway`. The keys determine the algorithm: `none`, and an HMAC made with a public key, are never accepted.
- * Other clients get 401; 503 if the keys cannot be fetched.
+ * Middleware that requires a JWT as a bearer token (RFC 6750). `.data` is the Name of the [JWT] section; NULL
+ * selects the only section, or the one named "main". A token is valid if a key of the section has signed it,
+ * its `iss` and `aud` match the section, `exp` is in the future and `nbf` is not, with a tolerance of
+ * `Leeway`. The keys determine the algorithm: `none`, and an HMAC computed with a public key, are never
+ * accepted. Clients without a valid token get 401. All clients get 503 if the keys cannot be fetched.
  *
- * The identity has `sub` as `user`, all claims as JSON, and as roles the strings of the claim that `RolesClaim`
- * names: an array, or a string with words separated by spaces, such as `scope`.
+ * In the identity, `user` is the claim `sub`, and `claims` is the JSON of all claims. The roles come from the
+ * claim that `RolesClaim` names: an array of strings, or a string of words separated by spaces, such as
+ * `scope`.
  *
  *     DUDA_ROUTES(api,
  *         DUDA_BEFORE(duda_auth_jwt, .security = "jwt"),
@@ -49,8 +50,8 @@ extern "C" {
 MK_API duda_verdict duda_auth_jwt(struct duda_ctx *d);
 
 /**
- * Reads a claim of the identity: "email", or "realm_access.roles" for a nested one. Returns 0; -ENOENT: there
- * is no such claim, or the client has no token; -ENOMEM. *out lives until the handler returns.
+ * Reads a claim of the identity: "email", or "realm_access.roles" for a nested claim. Returns 0; -ENOENT:
+ * there is no such claim, or the client has no token; or -ENOMEM. *out is valid until the handler returns.
  *
  *     struct duda_value email;
  *     if (duda_claim(d, "email", &email) == 0 && email.kind == DUDA_VALUE_TEXT)

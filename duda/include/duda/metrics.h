@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics of a service: counters, gauges and histograms, for plugin metrics and `monkey shell`. */
+/* Metrics of a service: counters, gauges and histograms, which the plugin `metrics` and `monkey shell`
+ * show. */
 #ifndef DUDA_METRICS_H
 #define DUDA_METRICS_H
 
@@ -17,7 +18,7 @@ enum {
     DUDA_METRIC_LABEL_VALUE_MAX = 96 /**< bytes of a label value; longer ones are truncated */
 };
 
-/** The type of a metric. */
+/** The type of a metric, which one of the macros below sets. */
 enum duda_metric_kind { DUDA_METRIC_COUNTER, DUDA_METRIC_GAUGE, DUDA_METRIC_HISTOGRAM, DUDA_METRIC_DURATION };
 
 /** A metric; the macros below define it. */
@@ -30,7 +31,7 @@ struct duda_metric {
     int line;
     unsigned index; /**< set when the service is loaded */
 };
-/** The types of metrics, so that the compiler detects a function for another type. */
+/** A struct for each type, so that the compiler rejects a function for metrics of another type. */
 struct duda_counter {
     struct duda_metric metric;
 };
@@ -43,10 +44,10 @@ struct duda_histogram {
 
 /* clang-format off */
 /**
- * Defines a metric, at the top of a source file: a static variable, the name of the metric, its help, and the
- * names of up to three labels. Its full name begins with the name of the service: `orders_total` of the
- * service `shop` is `shop_orders_total`. The names of counters end in `_total`, those of durations in
- * `_seconds`.
+ * Defines a metric at the top of a source file. The arguments are a static variable, the name of the metric,
+ * its help text, and the names of up to three labels. The full name begins with the name of the service:
+ * `orders_total` of the service `shop` is `shop_orders_total`. The names of counters end in `_total`, those
+ * of durations in `_seconds`.
  *
  *     DUDA_COUNTER(orders, "orders_total", "Orders placed.", "country", "payment");
  *     DUDA_GAUGE(open_carts, "open_carts", "Carts with at least one item.");
@@ -58,18 +59,19 @@ struct duda_histogram {
  *     duda_histogram_observe(d, &order_items, 3);
  *     duda_histogram_observe(d, &checkout, 1500, MK_STR("address"));
  *
- * Every combination of label values is a series of its own, which lives until the server stops. Use values
- * from a small set, never IDs or text of clients. Each metric has at most DUDA_METRIC_SERIES_MAX series; for
- * further combinations, each label has the value `other`, and a line in the log reports it.
+ * Every combination of label values is a series of its own, which exists until the server stops. Use values
+ * from a small set, never IDs or text from clients. Each metric has at most DUDA_METRIC_SERIES_MAX series.
+ * Further combinations are counted in one series with the value `other` for each label, and each worker logs
+ * this once.
  *
- * Counting takes no lock: each worker has its own values, and readers add them up. Counters and histograms
- * survive reloads and the death of a worker, but not a restart.
+ * Updates take no lock: each worker has its own values, and readers add them up. Counters and histograms
+ * survive reloads and the exit of a worker, but not a restart of the server.
  */
 #define DUDA_COUNTER(variable, name, ...)                                                                    \
     DUDA_METRIC_ENTRY(duda_counter, DUDA_METRIC_COUNTER, variable, name, __VA_ARGS__, )
 #define DUDA_GAUGE(variable, name, ...)                                                                      \
     DUDA_METRIC_ENTRY(duda_gauge, DUDA_METRIC_GAUGE, variable, name, __VA_ARGS__, )
-/** A histogram of numbers, such as sizes. */
+/** A histogram of numbers that are not durations, such as sizes. */
 #define DUDA_HISTOGRAM(variable, name, ...)                                                                  \
     DUDA_METRIC_ENTRY(duda_histogram, DUDA_METRIC_HISTOGRAM, variable, name, __VA_ARGS__, )
 /** A histogram of durations, observed in microseconds and exported in seconds. */
@@ -88,13 +90,14 @@ MK_API void duda_counter_add_values(struct duda_ctx *d, const struct duda_counte
                                     const mk_str *labels, size_t n_labels);
 /**
  * Adds a number, which may be negative, to the gauge of this worker. The gauge is the sum over all workers;
- * when a worker ends, its part disappears. Use this for what the handlers hold, such as open files.
+ * the part of a worker disappears when the worker exits. Use this function for resources of the worker, such
+ * as open files.
  */
 MK_API void duda_gauge_add_values(struct duda_ctx *d, const struct duda_gauge *gauge, int64_t n,
                                   const mk_str *labels, size_t n_labels);
-/** Sets the gauge of the whole server; the last call of any worker counts. Use this for what is outside of
- * the workers, such as the length of a queue in a database. A gauge uses either this function or
- * duda_gauge_add(). */
+/** Sets the gauge for the whole server; the last call in any worker wins. Use this function for values
+ * outside of the workers, such as the length of a queue in a database. Use either this function or
+ * duda_gauge_add() for a gauge, never both. */
 MK_API void duda_gauge_set_values(struct duda_ctx *d, const struct duda_gauge *gauge, uint64_t value,
                                   const mk_str *labels, size_t n_labels);
 /** Adds a value to a histogram: a number, or for DUDA_DURATION() a duration in microseconds. */
@@ -102,11 +105,11 @@ MK_API void duda_histogram_observe_values(struct duda_ctx *d, const struct duda_
                                           uint64_t value, const mk_str *labels, size_t n_labels);
 
 #ifndef __cplusplus
-/** The label values of a call, and their number. */
+/** The label values of a call and their number, as two arguments. */
 #define DUDA_LABELS(...)                                                                                     \
     (const mk_str[]){MK_STR_NULL, ##__VA_ARGS__} + 1,                                                        \
         MK_LEN(((const mk_str[]){MK_STR_NULL, ##__VA_ARGS__})) - 1
-/** The functions with the label values as arguments. */
+/** The functions above, with the label values as a variable number of arguments. */
 #define duda_counter_add(d, counter, n, ...) duda_counter_add_values(d, counter, n, DUDA_LABELS(__VA_ARGS__))
 #define duda_gauge_add(d, gauge, n, ...)     duda_gauge_add_values(d, gauge, n, DUDA_LABELS(__VA_ARGS__))
 #define duda_gauge_set(d, gauge, value, ...) duda_gauge_set_values(d, gauge, value, DUDA_LABELS(__VA_ARGS__))

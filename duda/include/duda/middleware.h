@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Middleware: calling the handler, constant data, and data attached to the request. */
+/* Functions for middleware: call the handler, read constant data, and attach data to the request. */
 #ifndef DUDA_MIDDLEWARE_H
 #define DUDA_MIDDLEWARE_H
 
@@ -9,26 +9,26 @@
 extern "C" {
 #endif
 
-/** For DUDA_AROUND() functions: runs the later middleware and the handler, and returns their result. It runs
- * them only once: the second call returns -EALREADY. From then on, duda_result() returns that result, and
- * duda_response_status() the status to which it leads. */
+/** For DUDA_AROUND() functions: runs the later middleware and the handler, and returns their result. A second
+ * call returns -EALREADY. After the first call, duda_result() returns the result, and duda_response_status()
+ * the status that the client will get for it. */
 MK_API duda_verdict duda_next(struct duda_ctx *d) MK_API_MUST_USE;
 
-/** Returns the `.data` of the matched route; NULL if it has none, and in an error handler for a path without
- * a route. */
+/** Returns the `.data` of the matched route. NULL if the route has none, or if an error handler responds for
+ * a path without a route. */
 MK_API const void *duda_route_data(struct duda_ctx *d);
-/** Returns the `.data` of the middleware or error handler that is running; NULL if it has none, and in a
- * handler. */
+/** Returns the `.data` of the middleware or error handler that is running. NULL if its entry has none, or in
+ * the handler of a route. */
 MK_API const void *duda_middleware_data(struct duda_ctx *d);
 
 /**
- * Attaches data to the request, such as the user that a DUDA_BEFORE() function has authenticated. `key` is the
- * address of a static variable, so no other file can use the same key by mistake. Data that was attached
- * under the key before is replaced and destroyed; NULL removes it. destroy(data) is called when the request
- * has ended, after deferred functions and error handlers; it must not wait. NULL: there is nothing to
- * destroy. Memory of duda_alloc() lives long enough, unless duda_arena_rewind() frees it.
+ * Attaches data to the request, such as the user that a DUDA_BEFORE() function has authenticated. `key` is
+ * the address of a static variable, so no other file can use the same key by mistake. Earlier data under the
+ * same key is destroyed and replaced; if `data` is NULL, it is only removed. When the request has ended,
+ * after deferred functions and error handlers, Duda calls destroy(data), which must not wait; `destroy` may
+ * be NULL. Memory from duda_alloc() lives long enough, unless duda_arena_rewind() frees it.
  *
- * Returns 0, or -ENOMEM: destroy(data) has then been called.
+ * Returns 0, or -ENOMEM after calling destroy(data).
  *
  *     static const char user_key;
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readiness: tells load balancers that a worker should not get requests. */
+/* Readiness: tells load balancers whether they should send requests to this server. */
 #ifndef DUDA_READINESS_H
 #define DUDA_READINESS_H
 
@@ -9,27 +9,28 @@
 extern "C" {
 #endif
 
-/** Limits of readiness. Longer texts are truncated; further components or reasons share one entry. */
+/** Maximum length of a component's name and of a reason, in bytes. Longer strings are truncated. */
 enum { DUDA_COMPONENT_MAX = 32, DUDA_NOT_READY_REASON_MAX = 96 };
 
 /**
- * Marks a component of the service, such as its cache or database, as not ready in this worker. While any
- * component is not ready, the path `Ready` of the plugin metrics responds with 503 and the reason, in this
- * worker, and the shell command `components` shows it. The worker still serves the requests that it gets.
- * NULL as the reason marks the component as ready. Both texts are constants: each combination is a series of
- * the statistics.
+ * Sets whether a component of the service, such as its cache or database, is ready in this worker. `reason`
+ * says why it is not ready; NULL: it is ready. While any component of a worker is not ready, the path `Ready`
+ * of the plugin metrics responds with 503 and the reason in that worker, and the shell command `components`
+ * shows the component. The worker still serves all requests that it receives. Both strings are copied. Use
+ * constants, because each combination of component and reason is a series in the statistics, which has room
+ * for 63 of them; further ones share a series named `other`.
  *
  *     static int start(struct mk_worker *worker)
  *     {
- *         return duda_set_not_ready(worker, "prices", "loading");
+ *         return duda_set_readiness(worker, "prices", "loading");
  *     }
  *     ...
- *     duda_set_not_ready(duda_worker(d), "prices", NULL);
+ *     duda_set_readiness(duda_worker(d), "prices", NULL);
  *
- * Returns 0; -EINVAL: the component has no name; -ENOSPC: the statistics are full; -ENOMEM; or -EAGAIN: another
- * worker is creating the same entry: try again.
+ * Returns 0; -EINVAL: the name is empty; -ENOSPC: the statistics are full; -ENOMEM; or -EAGAIN: another
+ * worker is creating the same series, so call the function again.
  */
-MK_API int duda_set_not_ready(struct mk_worker *worker, const char *component, const char *reason);
+MK_API int duda_set_readiness(struct mk_worker *worker, const char *component, const char *reason);
 
 #ifdef __cplusplus
 }

@@ -41,9 +41,10 @@ MK_API bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out);
  */
 MK_API bool duda_query_int_or(struct duda_ctx *d, const char *name, int64_t fallback, int64_t *out);
 
-/** Finds all values of a repeated query parameter, such as `?tag=a&tag=b`: sets *value to the next decoded
- * value, and returns false after the last one. *at is the position: begin with 0. If memory is exhausted, a
- * value is absent.
+/** Iterates over the values of a repeated query parameter, such as `?tag=a&tag=b`: sets *value to the next
+ * value, decoded, and returns true; returns false after the last one. *at is the position of the iterator:
+ * set it to 0 before the first call. *value is valid until the handler returns; it is absent if memory is
+ * exhausted.
  *
  *     mk_str tag;
  *     size_t at = 0;
@@ -51,26 +52,29 @@ MK_API bool duda_query_int_or(struct duda_ctx *d, const char *name, int64_t fall
  *         add_tag(&filter, tag);
  */
 MK_API bool duda_query_next(struct duda_ctx *d, const char *name, size_t *at, mk_str *value);
-/** Reads the i-th query parameter, from 0, in the order of the URL. Returns false, and sets neither, if `i` is
- * out of range. */
+/** Reads the i-th query parameter, counted from 0, in the order of the URL. Returns false, and leaves *name
+ * and *value unchanged, if `i` is out of range. */
 MK_API bool duda_query_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value);
 
 /** The value of the first request header with that name, such as "Authorization", ignoring case; absent if
  * there is none or memory is exhausted. */
 MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
 
-/** Reads the i-th request header, from 0, in the order received. Returns false, and sets neither, if `i` is out
- * of range. Headers that may occur several times, such as Forwarded, have one entry for each occurrence. */
+/** Reads the i-th request header, counted from 0, in the order received. Returns false, and leaves *name and
+ * *value unchanged, if `i` is out of range. Headers that may occur several times, such as Forwarded, have one
+ * entry for each occurrence. */
 MK_API bool duda_header_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value);
 
-/** The host that the client requested, without port; absent for an HTTP/1.0 client that sends no Host. Clients
- * choose this name, so compare it with a list before you use it in links of e-mails. */
+/** The host that the client requested, without port; absent for an HTTP/1.0 client that sends no Host. The
+ * client can send any name, so check it against a list of your own before you put it into a link, for example
+ * in an email. */
 MK_API mk_str duda_host(struct duda_ctx *d);
 /** "https" or "http": the scheme that the client uses, to this server or to a trusted proxy. Absent without a
  * request. */
 MK_API mk_str duda_scheme(struct duda_ctx *d);
-/** The URL of the request, as the client sent it: "https://example.org:8443/shop/items?page=2". The path
- * contains the prefix from [ROUTES]. Absent without a host, or if memory is exhausted. */
+/** The absolute URL of the request, with host, path and query as the client sent them:
+ * "https://example.org:8443/shop/items?page=2". The path includes the prefix from [ROUTES]. Absent without a
+ * host, or if memory is exhausted. */
 MK_API mk_str duda_request_url(struct duda_ctx *d);
 
 /** The client IP address as text, without port, or `unix:`. For a request from a trusted proxy, this is the

@@ -43,18 +43,20 @@ MK_API int duda_response_reset(struct duda_ctx *d);
 MK_API int duda_result(struct duda_ctx *d);
 MK_API void duda_set_result(struct duda_ctx *d, int result);
 
-/* The response as written so far. Middleware that runs after the handler can read it before it is sent. */
+/* The response so far. Middleware that runs after the handler can read it before it is sent. */
 
-/** The status that the client would get if the handler's result remained duda_result(): the status of an error
- * result, or else the status that was set. If the response has started, its status. 0 without a request. */
+/** The status that the client gets unless the result changes: if duda_result() is an error, the status of
+ * that error, otherwise the status that the handler has set. After the response has started, the status that
+ * was sent. 0 without a request. */
 MK_API unsigned duda_response_status(struct duda_ctx *d);
-/** The value of the first response header with that name; absent if it was not set. The server adds others,
- * such as Content-Length and Date, when it sends the response. Valid until the headers change. */
+/** The value of the first response header with that name; absent if it was not set. Valid until the headers
+ * change. The headers that the server adds when it sends the response, such as Content-Length and Date, are
+ * not included. */
 MK_API mk_str duda_response_header(struct duda_ctx *d, const char *name);
-/** The part of the body that was not sent yet. It is the whole body unless the response has started, or is a
- * file. Valid until the next function that writes. */
+/** The part of the body that has not been sent yet: the whole body, unless the response has started or the
+ * body is a file. Valid until the next call that writes to the body. */
 MK_API mk_str duda_response_body(struct duda_ctx *d);
-/** Has the response started? Its status and headers can then no longer change. */
+/** Returns whether the response has started: its status and headers can then no longer change. */
 MK_API bool duda_response_has_started(struct duda_ctx *d);
 
 #ifdef __cplusplus

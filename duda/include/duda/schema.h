@@ -31,11 +31,12 @@ enum duda_schema_kind {
     DUDA_KIND_OBJECT,   /**< a struct with its own schema */
     DUDA_KIND_JSON_RAW, /**< mk_str: a JSON value as text */
     DUDA_KIND_BYTES,    /**< mk_str: bytes; base64 in JSON and forms */
-    /** int64_t: microseconds since 1970-01-01T00:00:00Z, in the years 1 to 9999; RFC 3339 in JSON and forms */
+    /** int64_t: microseconds since 1970-01-01T00:00:00Z, for the years 1 to 9999; RFC 3339 in JSON and
+     * forms */
     DUDA_KIND_TIMESTAMP
 };
 
-/** A format that a string must have. */
+/** The format that a string must have, for `.format`. */
 enum duda_schema_format {
     DUDA_FORMAT_NONE,
     DUDA_FORMAT_EMAIL,     /**< `ana@example.org`: ASCII, as in `<input type=email>`, without comments */
@@ -46,7 +47,7 @@ enum duda_schema_format {
     DUDA_FORMAT_DECIMAL    /**< `-12.50`: digits, optionally with a sign and a fraction */
 };
 
-/** A limit for numbers. */
+/** A limit of numbers or lengths. `is_set` false: no limit. */
 struct duda_bound {
     bool is_set;
     double value;
@@ -69,19 +70,21 @@ struct duda_schema_field {
     /** The member may be absent or null; it then keeps the value that it had before the call, so set it to
      * its default first. In forms and queries, an absent bool becomes false. */
     bool optional;
-    /** Limits for integers and doubles. Set them with DUDA_MINIMUM() and DUDA_MAXIMUM(). */
+    /** Range of integers and doubles. Set it with DUDA_MINIMUM() and DUDA_MAXIMUM(). */
     struct duda_bound at_least, at_most;
-    /** Limits: characters of a string, bytes of DUDA_KIND_BYTES, or elements of a list; 0: no limit. */
+    /** Length limits: characters of a string, bytes of DUDA_KIND_BYTES, or elements of a list or map; 0: no
+     * limit. */
     size_t min_length, max_length;
     /** 1 + the offset of a bool that records whether the member is present (DUDA_PRESENCE); 0: none. */
     size_t presence_offset;
-    /** A regular expression (see monkey/regex.h) that the string, or each string of a list, must match at any
-     * position: to match the whole string, write `^...$`. Requires a server with PCRE2. */
+    /** A regular expression (see monkey/regex.h) for the string, or for each string of a list. It may match
+     * at any position; to match the whole string, write `^...$`. Requires a server with PCRE2. */
     const char *pattern;
     enum duda_schema_format format; /**< of a string, or of each string of a list */
-    bool is_unique; /**< a list must not contain an element twice; not for lists of structs or JSON values */
-    /** Checks a value that is valid otherwise: the member, or each element of a list, is at `value`. Returns
-     * NULL, or an error message such as "`start` must be a working day". */
+    bool is_unique; /**< a list must not contain an element twice; not for lists of structs or raw JSON */
+    /** Checks a value that has passed all other rules; for a list, it is called for each element. `value`
+     * points to the member or element. Returns NULL if the value is valid, or an error message, such as
+     * "`start` must be a working day", which is not freed. */
     const char *(*check)(const void *value);
     const char *message; /**< replaces the message of all errors of this member; NULL: the standard message */
     const char *code; /**< replaces the code of errors in the value; NULL: see struct duda_validation_error */
@@ -166,9 +169,10 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
     MK_API_INIT(duda_schema_field){.name = #member, .kind = (field_kind), .offset = offsetof(type, member),  \
      .size = sizeof(*((type *)0)->member), .is_list = true, .count_offset = offsetof(type, count),           \
      __VA_ARGS__}
-/** A map: a JSON object with any names, such as {"red": 3, "blue": 5}. The member points to structs, whose
- * schema `inner` has two members: a string for the name, and the value. Their rules apply to each entry,
- * `.max_length` of the map to the number of entries. Templates treat a map as a list.
+/** A map: a JSON object with arbitrary names, such as {"red": 3, "blue": 5}. The member points to an array of
+ * structs, one for each entry. Their schema `inner` has two members: a string for the name, and the value.
+ * The rules of these members apply to each entry, and `.max_length` of the map limits the number of entries.
+ * Templates treat a map as a list.
  *
  *     struct stock {
  *         mk_str color;
@@ -197,8 +201,8 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
     DUDA_LIST(type, member, count, DUDA_KIND_INTEGER,                                                        \
               .is_signed = (__typeof__(*((type *)0)->member))-1 < (__typeof__(*((type *)0)->member))1,       \
               __VA_ARGS__)
-/** The smallest and the largest valid number, as options of an integer, a double, or a list of them: either
- * of them, both or none. */
+/** The smallest and the largest valid number, as options of an integer, a double, or a list of these. Without
+ * the option, there is no limit. */
 #define DUDA_MINIMUM(n) .at_least = {true, (n)}
 #define DUDA_MAXIMUM(n) .at_most = {true, (n)}
 /** The name of a member in JSON, forms and templates. */
@@ -218,23 +222,23 @@ static inline const struct duda_schema_field *duda_schema_field_at(const struct 
 #define DUDA_PRESENCE(type, member) (offsetof(type, member) + 1)
 
 /**
- * A validation error. The message is in English. To show an error in another language, or at its form field,
- * use `code`, `pointer` and the limits:
+ * A validation error. The message is in English. To show the error in another language, or next to its form
+ * field, use `code`, `pointer` and the limits:
  *
  * | code | error | limits |
  * |---|---|---|
  * | `syntax` | the input is not JSON, or exceeds a limit of the parser | |
  * | `required` | the member is missing | |
- * | `type` | another type, or an integer that does not fit | |
+ * | `type` | the value has the wrong type, or is an integer that does not fit | |
  * | `minimum`, `maximum` | the number is too small or too large | `at_least`, `at_most` |
  * | `minLength`, `maxLength` | the string is too short or too long | `at_least`, `at_most` |
  * | `minItems`, `maxItems` | a list or map has too few or too many elements | `at_least`, `at_most` |
- * | `enum` | not one of the values | |
- * | `pattern`, `format` | the string has another form | `expected`: the pattern, or the name of the format |
+ * | `enum` | the value is not one of `.values` | |
+ * | `pattern`, `format` | the string does not match | `expected`: the pattern, or the name of the format |
  * | `uniqueItems` | a list contains an element twice | |
  * | `unknown` | the schema has no such member | |
  * | `duplicate` | the member occurs more than once | |
- * | `check` | `.check` of the member, or `.validate` of the schema, failed | |
+ * | `check` | `.check` of the member, or `.validate` of the schema, has rejected it | |
  */
 struct duda_validation_error {
     size_t line, column; /**< from 1; 0: the input has no lines, such as a form */
@@ -242,7 +246,7 @@ struct duda_validation_error {
     mk_str message;      /**< message: "`age` must be an integer from 0 to 150" */
     const char *code;    /**< see above, or `.code` of the member */
     struct duda_bound at_least, at_most; /**< the limits that apply to the value */
-    const char *expected;                /**< NULL, the pattern, or the name of the format: "email" */
+    const char *expected;                /**< the pattern, or the name of the format: "email"; NULL: none */
     uint64_t reserved[2];                /**< for later releases */
 };
 
@@ -255,7 +259,7 @@ struct duda_validation_errors {
     size_t n;
 };
 
-/** Does the text have this format? Always true for DUDA_FORMAT_NONE. Thread-safe. */
+/** Returns whether the text has this format; always true for DUDA_FORMAT_NONE. Thread-safe. */
 MK_API bool duda_format_matches(enum duda_schema_format format, mk_str text);
 /** The name of a format in JSON Schema and in errors: "email", "uuid", "date-time", "date", "uri" or
  * "decimal"; NULL for any other value. */
@@ -279,11 +283,11 @@ static inline const char *duda_format_name(enum duda_schema_format format)
     }
     return MK_API_NULL;
 }
-/** Parses a date and time (RFC 3339) to microseconds since 1970-01-01T00:00:00Z; digits after the sixth digit
- * of the fraction are ignored. Returns false if the text is malformed. Thread-safe. */
+/** Parses a date and time (RFC 3339) into microseconds since 1970-01-01T00:00:00Z; fractions of a microsecond
+ * are ignored. Returns false if the text is malformed. Thread-safe. */
 MK_API bool duda_timestamp_parse(mk_str text, int64_t *out) MK_API_MUST_USE;
-/** Writes a time in microseconds since 1970 as "2026-03-01T12:30:00Z", with a fraction if it has one. Writes
- * nothing if the time is not in the years 1 to 9999. */
+/** Appends a time, in microseconds since 1970, as "2026-03-01T12:30:00Z", with a fraction unless it is zero.
+ * Appends nothing if the time is not in the years 1 to 9999. */
 MK_API void duda_timestamp_write(struct mk_buf *out, int64_t time);
 
 /** Formats an error: "line 3, column 7: `age` must be an integer from 0 to 150". */

@@ -29,10 +29,10 @@ MK_API duda_verdict duda_redirect(struct duda_ctx *d, unsigned status, mk_str ur
 MK_API duda_verdict duda_redirect_local(struct duda_ctx *d, unsigned status, mk_str path) MK_API_MUST_USE;
 
 /**
- * Evaluates conditional requests (RFC 9110, section 13) against the current version of the page. `etag` is
- * any string without spaces and `"` (absent: none), and `modified` is in seconds since 1970 (0: unknown). Returns 0 if
- * the handler should continue. Return any other result from the handler: 304 (the client has this version),
- * 412 (the client's change is based on a different version), or an error.
+ * Evaluates conditional requests (RFC 9110, section 13) against the current version of the page. `etag` is a
+ * string without spaces and quotes (absent: none), and `modified` is in seconds since 1970 (0: unknown).
+ * Returns 0 if the handler should continue. Return any other result from the handler: 304 (the client has
+ * this version), 412 (the client's change is based on a different version), or an error.
  *
  *     int e = duda_check_preconditions(d, version, 0);
  *     if (e)
@@ -42,10 +42,10 @@ MK_API duda_verdict duda_check_preconditions(struct duda_ctx *d, mk_str etag,
                                              int64_t modified) MK_API_MUST_USE;
 
 /**
- * Makes the response conditional once it is complete (see mk_response_make_conditional()). `flags`:
+ * Makes the response conditional: Duda calls mk_response_make_conditional() when the body is complete. Flags:
  * MK_CONDITIONAL_ETAG adds an ETag, a digest of the body. MK_CONDITIONAL_RANGES serves byte ranges of the
- * body; Duda then buffers a body of up to 8 MB instead of 64 KB. Longer bodies are streamed, and have neither.
- * Returns 0 or -EALREADY.
+ * body; Duda then buffers up to 8 MB of the body instead of 64 KB. Longer bodies are streamed, without an
+ * ETag or ranges. Returns 0, or -EALREADY if the response has started.
  *
  *     int e = duda_make_conditional(d, MK_CONDITIONAL_ETAG | MK_CONDITIONAL_RANGES);
  *     return e ? e : duda_write(d, report);
@@ -53,8 +53,8 @@ MK_API duda_verdict duda_check_preconditions(struct duda_ctx *d, mk_str etag,
 MK_API int duda_make_conditional(struct duda_ctx *d, unsigned flags);
 /**
  * Middleware that adds an ETag to the buffered responses of all later routes, as Express does. A client that
- * has the same body already gets 304 instead. The handler still runs; use duda_check_preconditions() to avoid
- * its work.
+ * already has the same body gets 304 instead. The handler runs in any case; to avoid its work, use
+ * duda_check_preconditions().
  *
  *     DUDA_ROUTES(pages, DUDA_BEFORE(duda_auto_etag), DUDA_GET("/", home, "Shows the home page."));
  */
@@ -66,17 +66,18 @@ MK_API int duda_auto_etag(struct duda_ctx *d);
  * exist, or an error. May wait for the disk. */
 MK_API duda_verdict duda_send_file(struct duda_ctx *d, mk_str path);
 /** Sends `length` bytes of an open file, starting at `offset`, as the response body. The kernel copies the
- * data. Takes ownership of the descriptor, even on failure. The client may request byte ranges of the body; to
- * resume a download safely, it needs the validators that duda_check_preconditions() sets. */
+ * data. Takes ownership of the descriptor, even on failure. The client may request byte ranges of the body.
+ * Clients can resume a download safely only if the response has a validator, which duda_check_preconditions()
+ * sets. */
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
 
 /**
- * Serves the assets of the service: style sheets, scripts, images. These are the files in the folder `assets`
- * next to the object file of the service or, if that does not exist, next to its source, up to 64 MB; the
- * server reads them when it loads the service. duda_asset_url() returns the URL of an asset, which contains a
- * fingerprint of its content: "/static/app.3f2a1c9b04.css". Browsers cache this URL for a year. When the
- * content changes, so does the URL. The URL without the fingerprint, and with an old one, leads to the current
- * content, which browsers then revalidate.
+ * Serves the assets of the service, such as style sheets, scripts and images: the files in the folder
+ * `assets` next to the object file of the service or, if there is none, next to its source. The server reads
+ * them into memory, up to 64 MB, when it loads the service. duda_asset_url() returns the URL of an asset,
+ * which contains a fingerprint of its content: "/static/app.3f2a1c9b04.css". Browsers cache this URL for a
+ * year. When the content changes, so does the URL. A URL without a fingerprint, or with an old one, returns
+ * the current content, which browsers must revalidate.
  *
  *     DUDA_ROUTES(site, DUDA_ASSETS("/static"), DUDA_GET("/", home, "Shows the home page."));
  */
@@ -86,15 +87,17 @@ MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t le
              duda_send_asset, "Serves the assets.")
 /** The handler of DUDA_ASSETS(). */
 MK_API int duda_send_asset(struct duda_ctx *d);
-/** Returns the URL of an asset, "app.css" or "img/logo.png". Templates use `{{asset "app.css"}}`. Absent, with
- * an entry in the error log: there is no such asset. */
+/** Returns the URL of an asset, such as "app.css" or "img/logo.png". Templates use `{{asset "app.css"}}`. If
+ * there is no such asset, logs an error and returns an absent string. The URL is valid until the handler
+ * returns. */
 MK_API mk_str duda_asset_url(struct duda_ctx *d, mk_str name) MK_API_MUST_USE;
 
 /**
- * Makes the response a download: sets `Content-Disposition: attachment` with a name for the file (RFC 6266),
- * which may be untrusted. The name is UTF-8, up to 255 bytes, the rest is cut off; old clients get an ASCII
- * form of it. Slashes, backslashes, control characters, invalid UTF-8 and characters that change the text
- * direction become `_`. Absent or empty: the client chooses a name. Returns 0, -ENOMEM or -EALREADY.
+ * Makes the response a download: sets `Content-Disposition: attachment` with a file name (RFC 6266), which
+ * may come from an untrusted source. The name is UTF-8, and is cut off after 255 bytes; old clients get an
+ * ASCII form of it. Slashes, backslashes, control characters, invalid UTF-8 and characters that change the
+ * text direction are replaced by `_`. If the name is absent or empty, the client chooses one. Returns 0,
+ * -ENOMEM, or -EALREADY if the response has started.
  *
  *     int e = duda_attachment(d, MK_STR("Rechnung 2026 für Jürgen.pdf"));
  *     return e ? e : duda_send_file(d, MK_STR("/invoices/17.pdf"));
@@ -107,11 +110,11 @@ MK_API int duda_attachment(struct duda_ctx *d, mk_str file_name);
  * reads too slowly. Returns -EINVAL if the name or the ID contains a line break. NULL, or an event with no
  * members set, sends a comment.
  *
- * While the handler waits, Duda sends a comment whenever the stream has been silent for up to `SSEKeepAlive`
- * of [DUDA]: proxies keep the connection open, and the handler is cancelled if the client has vanished. When
- * the worker drains, the stream ends at once: its waits return -ESHUTDOWN, and the client reconnects after 0.5
- * to 3.5 seconds, a random time, unless the service has sent its own `retry_ms`. Do not call
- * duda_write() in an event stream.
+ * While the handler waits, Duda sends comments, so that the stream is never silent for longer than
+ * `SSEKeepAlive` of [DUDA]. Proxies then keep the connection open, and Duda notices that a client has
+ * vanished and cancels the handler. When the worker drains, the stream ends at once: the waits of the handler
+ * return -ESHUTDOWN, and the client reconnects after a random time of 0.5 to 3.5 seconds, unless the service
+ * has sent its own `retry_ms`. Do not call duda_write() in an event stream.
  *
  *     struct mk_sse_event tick = {.name = MK_STR("clock"), .data = now_text(d)};
  *     while (!(e = duda_sse_send(d, &tick)) && !(e = duda_sleep(d, 1000))) {
@@ -126,8 +129,8 @@ static inline int duda_sse_send(struct duda_ctx *d, const struct mk_sse_event *e
     return duda_sse_send_sized(d, event, sizeof *event);
 }
 
-/** The ID of the last event that a reconnecting client has received (Last-Event-ID): continue after it. Absent
- * if the client connects for the first time. The ID comes from the client: validate it. */
+/** The ID of the last event that a reconnecting client has received (Last-Event-ID): continue with the event
+ * after it. Absent if the client connects for the first time. The client can send any ID, so validate it. */
 MK_API mk_str duda_sse_last_id(struct duda_ctx *d) MK_API_MUST_USE;
 
 /** Sends early hints (103) to a browser: `link` is "</style.css>; rel=preload; as=style". Clients that do not

@@ -127,50 +127,54 @@ struct duda_route {
     uint64_t body_max;
     /** Further documentation for `monkey doc` and `monkey openapi`. */
     const struct duda_schema *headers; /**< request headers, named by `.json_name`: "If-Match" */
-    /** Names of the files in a multipart form: "photo". "photo?" is optional; "photos[]" may occur several
-     * times. */
+    /** Names of the file fields of a multipart form, separated by spaces. "photo?" is optional; "photos[]"
+     * may occur several times. */
     const char *files;
-    /** Media types of the usual response: "application/json text/csv". NULL: application/json if there is a
-     * `response_body`, which describes the JSON types of the list. */
+    /** Media types of a successful response, separated by spaces: "application/json text/csv".
+     * `response_body` describes those that are JSON. NULL: application/json if there is a `response_body`. */
     const char *response_types;
-    const struct duda_schema *problem; /**< body of errors, in place of problem details (RFC 9457) */
+    const struct duda_schema *problem; /**< body of error responses; NULL: problem details (RFC 9457) */
     /**
-     * How clients authenticate: one of these words, or several, if any one of them is sufficient. NULL: as the
-     * last middleware before the route, or the group, specifies; "": not at all.
+     * How clients authenticate: one of these words, or several separated by spaces, of which any one is
+     * sufficient. NULL: as the last middleware with `.security` before the route, or the group, specifies;
+     * "": not at all.
      *
      *     bearer  basic          Authorization header
      *     jwt                    a bearer token that is a JSON Web Token
      *     session                the session cookie of Duda
      *     header:X-Key  cookie:NAME  query:NAME    an API key in this place
      *
-     * It only documents what the middleware or the handler checks:
+     * This is only documentation; the middleware or the handler checks the credentials, as in
      * `DUDA_REQUIRE(has_token, 401, .security = "bearer")`.
      */
     const char *security;
-    /** Constant data of a route, for duda_route_data(), or of middleware or an error handler, for
-     * duda_middleware_data(). */
+    /** Constant data: of a route, which duda_route_data() returns, or of middleware or an error handler,
+     * which duda_middleware_data() returns. */
     const void *data;
     /** Tags of the route in the OpenAPI document, separated by commas: "orders, admin". NULL: none. */
     const char *tags;
     /** Rate limit of a route, or of all routes of a group together: "10/minute" (second, minute, hour, day).
-     * Each client address has its own counter (each /64 of IPv6), which all workers share; a window begins with
-     * the first request. Responses have the headers RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset;
-     * a client that exceeds the limit gets 429 with Retry-After. For limits that several machines share, use
-     * duda_store_rate_limit(). */
+     * Each client address, or each IPv6 /64 network, has its own counter, which all workers share; its time
+     * window begins with the first request. Responses have the headers RateLimit-Limit, RateLimit-Remaining
+     * and RateLimit-Reset. A client that exceeds the limit gets 429 with Retry-After. For limits that several
+     * machines share, use duda_store_rate_limit(). */
     const char *rate;
-    /** Counts by this key in place of the client address, such as the user; an absent key: by the address. With
-     * a key, the limit is checked after the middleware and `.auth`, otherwise before them. */
+    /** Returns the key of the counter, such as the user, in place of the client address; an absent key: the
+     * address. With this function, the limit is checked after the middleware and `.auth`, otherwise before
+     * them. */
     mk_str (*rate_key)(struct duda_ctx *d);
-    /** Authentication of a route or group, for a table whose routes differ. It runs after the middleware. */
+    /** Authentication of a route or group, for tables whose routes need different authentication. It runs
+     * after the middleware. */
     const struct duda_route_auth *auth;
-    /** Name of the route for duda_url_for(); NULL: the name of its handler. Routes with the same name must have
-     * the same pattern. */
+    /** Name of the route for duda_url_for(); NULL: the name of its handler. Routes with the same name must
+     * have the same pattern. */
     const char *url_name;
     /* Later releases add members here: struct duda_routes records the size of the entries. */
 };
 
 /**
- * The `.auth` of a route: two functions like those of DUDA_BEFORE(), and their `.data`. Those of duda/auth.h fit:
+ * The `.auth` of a route or group: two functions, as for DUDA_BEFORE(), and their `.data`. The middleware of
+ * duda/auth.h is suitable:
  *
  *     static const struct duda_route_auth admins = {.authenticate = duda_auth_jwt,
  *                                                   .authorize = duda_require_role,
@@ -179,9 +183,9 @@ struct duda_route {
  *         DUDA_DELETE("/items/:id", delete_item, "Deletes an item.", .auth = &admins, .security = "jwt"));
  */
 struct duda_route_auth {
-    duda_fn *authenticate;         /**< who the client is */
-    const void *authenticate_data; /**< its duda_middleware_data() */
-    duda_fn *authorize;            /**< whether the client may use the route; NULL: every such client may */
+    duda_fn *authenticate;         /**< determines who the client is */
+    const void *authenticate_data; /**< returned by duda_middleware_data() */
+    duda_fn *authorize;            /**< determines whether the client may use the route; NULL: all may */
     const void *authorize_data;
     uint64_t reserved[4]; /**< must be zero */
 };
@@ -228,9 +232,9 @@ struct duda_routes {
 #define DUDA_USE NULL
 #endif
 
-/** Title, version and description of the service for `monkey doc` and `monkey openapi`. Define them before the
- * first #include, in the file with DUDA_SERVICE(): `#define DUDA_API_VERSION "1.4.0"`. The default of the
- * title is the name of the service. */
+/** Title, version and description of the service for `monkey doc` and `monkey openapi`. Define them before
+ * the first #include in the file with DUDA_SERVICE(): `#define DUDA_API_VERSION "1.4.0"`. The default title
+ * is the name of the service. */
 #ifndef DUDA_API_TITLE
 #define DUDA_API_TITLE NULL
 #endif
@@ -260,8 +264,8 @@ struct duda_routes {
                                      sizeof duda_entries_##word[0]}
 /**
  * Declares a table that DUDA_ROUTES() defines in another file of the service, so that this file can mount it
- * with DUDA_GROUP(). Put the declaration into a header that both files include. The names of the tables of a
- * service must differ.
+ * with DUDA_GROUP(). Put the declaration into a header that both files include. Each table of a service needs
+ * a different name.
  *
  *     DUDA_ROUTES_DECLARE(items);
  */
@@ -280,18 +284,18 @@ enum { DUDA_NEXT = 0x4e455854 };
 /* clang-format off */
 /**
  * Middleware: a function that runs before, around or after the handlers of all later entries of this table,
- * and of the groups among them. All of these entries take `.data` for the function (duda_middleware_data()):
- * `DUDA_BEFORE(check_quota, .data = &free_plan)`.
+ * and of the groups among them. `.data` passes constant data to the function, which reads it with
+ * duda_middleware_data(): `DUDA_BEFORE(check_quota, .data = &free_plan)`.
  *
  * DUDA_BEFORE(): DUDA_NEXT continues with the handler. Any other result becomes the result of the request, as
  * if a handler had returned it, and neither the handler nor a later DUDA_BEFORE() function runs. Returning 0
- * without writing a response is an error, so a function that returns true or false cannot open the route by
- * mistake; for a predicate use DUDA_REQUIRE().
+ * without writing a response is an error, so a function that returns true or false cannot admit a client by
+ * mistake. For a predicate, use DUDA_REQUIRE().
  *
- * DUDA_AFTER(): the function always runs; several run in reverse order of their entries. It reads the result
- * with duda_result(), and the response with duda_response_status(), duda_response_header() and
- * duda_response_body(). It may set headers, and change the result with duda_set_result(); its own return
- * value is ignored. It cannot change a response that has started.
+ * DUDA_AFTER(): the function runs whatever the result; several functions run in reverse order of their
+ * entries. It reads the result with duda_result(), and the response with duda_response_status(),
+ * duda_response_header() and duda_response_body(). It may set headers, and change the result with
+ * duda_set_result(). Its own return value is ignored. It cannot change a response that has started.
  *
  *     static int only_staff(struct duda_ctx *d)
  *     {
@@ -302,14 +306,13 @@ enum { DUDA_NEXT = 0x4e455854 };
 #define DUDA_BEFORE(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_BEFORE, __VA_ARGS__, )
 #define DUDA_AFTER(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_AFTER, __VA_ARGS__, )
 /**
- * Middleware that wraps the rest: the function calls duda_next(d), which runs the later middleware and the
- * handler, and returns their result. The result of the function becomes the result of the request. A function
- * that does not call duda_next() replaces the handler; one that returns DUDA_NEXT continues with the
- * handler, like a DUDA_BEFORE() function. DUDA_AFTER() functions run when all DUDA_AROUND() functions have
- * returned.
+ * Middleware that wraps the handler: the function calls duda_next(d), which runs the later middleware and the
+ * handler, and returns their result. The function's own result becomes the result of the request. If it does
+ * not call duda_next(), it replaces the handler; if it returns DUDA_NEXT, the handler runs as after a
+ * DUDA_BEFORE() function. DUDA_AFTER() functions run when all DUDA_AROUND() functions have returned.
  *
- * Code after duda_next() does not run if the handler is terminated, or its worker crashes: register whatever
- * must be released in any case with duda_defer().
+ * Code after duda_next() does not run if the handler is terminated or the worker crashes. Use duda_defer()
+ * for a cleanup that must run even if the handler is terminated.
  *
  *     static int in_transaction(struct duda_ctx *d)
  *     {
@@ -342,8 +345,8 @@ enum { DUDA_NEXT = 0x4e455854 };
  *     DUDA_ROUTES(admin, DUDA_REQUIRE(is_staff, 403, .security = "session"),
  *                 DUDA_GET("/log", show_log, "Shows the log."));
  *
- * DUDA_BEFORE() and DUDA_REQUIRE() accept `.security`, which documents the later entries: see struct
- * duda_route.
+ * DUDA_BEFORE() and DUDA_REQUIRE() accept `.security`, which documents how clients of the later entries
+ * authenticate: see struct duda_route.
  */
 #define DUDA_REQUIRE(function, ...) DUDA_REQUIRE_ENTRY(function, __VA_ARGS__, )
 /** Implementation of DUDA_REQUIRE(). */
@@ -352,11 +355,11 @@ enum { DUDA_NEXT = 0x4e455854 };
      .predicate = function, .status = code, __VA_ARGS__}
 
 /** An error handler: a function that responds to errors of all later entries of this table, and of the groups
- * among them: see duda/error.h. */
+ * among them. See duda/error.h. */
 #define DUDA_ERROR(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_ERROR, __VA_ARGS__, )
 
-/** Allows pages of other origins to use all later entries of this table, and of the groups among them: see
- * struct duda_cors. `DUDA_CORS(NULL)` ends this. */
+/** Allows pages of other origins to call all later routes of this table, and of the groups among them: see
+ * struct duda_cors. After `DUDA_CORS(NULL)`, the routes are no longer allowed. */
 #define DUDA_CORS(policy) {.kind = DUDA_IS_CORS, .data = policy, .file = __FILE__, .line = __LINE__}
 
 /** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
@@ -423,7 +426,7 @@ struct duda_service {
     const struct mk_plugin *plugin;
     const struct mk_handler *handler;
     const struct duda_probe *probes, *probes_end;
-    const char *title, *version, *description;               /**< of the API; may be NULL */
+    const char *title, *version, *description;               /**< of the API; each may be NULL */
     struct duda_metric *const *metrics, *const *metrics_end; /**< see duda/metrics.h */
 };
 

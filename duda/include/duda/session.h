@@ -125,81 +125,83 @@ MK_API int duda_session_destroy(struct duda_ctx *d) MK_API_MUST_USE;
 /* ---- Sessions of a user ---- */
 
 /**
- * Logs a user in: regenerates the session ID and binds the session to `user`, an ID of up to
- * DUDA_SESSION_USER_MAX bytes that never changes, such as the primary key of a table. If the session belonged
- * to another user, it starts empty. Returns 0, -EINVAL, or an error of duda_session_set().
+ * Logs a user in: regenerates the session ID, and binds the session to `user`, a permanent ID of up to
+ * DUDA_SESSION_USER_MAX bytes, such as the primary key of a table. If another user was logged in, the data of
+ * that session is deleted first. Returns 0; -EINVAL: `user` is empty or too long; or an error of
+ * duda_session_set().
  *
  *     int e = duda_session_log_in(d, duda_form(d, "user"));
  *     return e ? e : duda_redirect(d, 303, MK_STR("/"));
  */
 MK_API int duda_session_log_in(struct duda_ctx *d, mk_str user) MK_API_MUST_USE;
-/** Returns the user that duda_session_log_in() has bound to the session: 0; -ENOENT: no user is logged in; or an
- * error of the store, as in duda_session_get(). */
+/** Sets *user to the user that duda_session_log_in() has bound to the session; it is valid until the handler
+ * returns. Returns 0; -ENOENT: no user is logged in; or an error of the store, like duda_session_get(). */
 MK_API int duda_session_user(struct duda_ctx *d, mk_str *user) MK_API_MUST_USE;
 
 /**
- * The functions below end sessions of a user, on all devices ("log out everywhere"): of any user, so check
- * first that the user of this session may do that. A revoked session is not valid in any later request, even
- * if it was used at the same moment, except a request whose handler has already read its session.
+ * The functions below revoke the sessions of a user on all devices ("log out everywhere"). They accept any
+ * user, so check first that the user of the current session may do this. A revoked session is invalid for all
+ * later requests, and a concurrent request cannot restore it; only handlers that have already read their
+ * session continue.
  *
  * They work with sessions in memory, in a [KV] or [REDIS] section, and in a store of
- * duda_session_set_store(). They return -ENOTSUP with `Store cookie`: the server does not know the sessions of
- * a user if only browsers have them. They cost one more read of the store per request, only for sessions with
- * a user. A Redis server must not evict keys (`maxmemory-policy noeviction`): a lost key could make revoked
- * sessions valid again.
+ * duda_session_set_store(). With `Store cookie` they return -ENOTSUP, because only the browsers then hold the
+ * sessions. Sessions with a user cost one more read of the store per request. A Redis server must not evict
+ * keys (`maxmemory-policy noeviction`), because a lost key could make revoked sessions valid again.
  *
- * duda_session_revoke_all() ends all sessions of the user, including the current one.
+ * duda_session_revoke_all() revokes all sessions of the user, including the current one.
  */
 MK_API int duda_session_revoke_all(struct duda_ctx *d, mk_str user) MK_API_MUST_USE;
-/** Ends all other sessions of the logged-in user: call it when the user changes the password. -ENOENT: no user
- * is logged in. */
+/** Revokes all sessions of the logged-in user except the current one. Call this function when the user
+ * changes the password. -ENOENT: no user is logged in. */
 MK_API int duda_session_revoke_others(struct duda_ctx *d) MK_API_MUST_USE;
-/** Ends the session with this `id` of duda_session_list(). -ENOENT: the user has no such session. */
+/** Revokes the session with this `id` from duda_session_list(). -ENOENT: the user has no such session. */
 MK_API int duda_session_revoke(struct duda_ctx *d, mk_str user, mk_str id) MK_API_MUST_USE;
 
-/** Limits: bytes of a user ID; digits of a public session ID. */
+/** Maximum length of a user ID; length of a session's public ID. */
 enum { DUDA_SESSION_USER_MAX = 255, DUDA_SESSION_PUBLIC_ID_LEN = 16 };
 
-/** A session in a list. */
+/** A session in the list of a user. */
 struct duda_session_info {
-    mk_str id;            /**< names the session in duda_session_revoke(); useless as a cookie */
+    mk_str id;            /**< public ID for duda_session_revoke(); not valid as a cookie */
     mk_str client_ip;     /**< client address of the login, or of a later request */
-    mk_str user_agent;    /**< User-Agent of the same request, shortened: escape it in HTML */
-    int64_t began, used;  /**< seconds since 1970; the time of last use may be a minute too early */
+    mk_str user_agent;    /**< User-Agent of the same request, truncated; escape it in HTML */
+    int64_t created_at;   /**< seconds since 1970 */
+    int64_t last_used_at; /**< seconds since 1970; may be up to a minute too early */
     bool is_current;      /**< the session of this request */
     uint64_t reserved[4]; /**< for later releases */
 };
-/** Lists the sessions of a user, for a page that shows the user's devices: the most recently used first. The
- * array lives until the handler returns. The list has room for at least 12 sessions and drops the one that
- * was unused for the longest time; duda_session_revoke_all() ends unlisted sessions, too. Returns the errors of the
- * functions above. */
+/** Lists the sessions of a user, the most recently used first, for a page that shows the user's devices. The
+ * array is valid until the handler returns. The list holds at least 12 sessions; when it is full, the least
+ * recently used session is removed from the list. Such a session stays valid, but duda_session_revoke_all()
+ * and duda_session_revoke_others() revoke it, too. Returns the errors of the functions above. */
 MK_API int duda_session_list(struct duda_ctx *d, mk_str user, const struct duda_session_info **sessions,
                              size_t *n) MK_API_MUST_USE;
 
 /* ---- Flash messages ---- */
 
-/** A message for the next page. */
+/** A flash message. */
 struct duda_flash_message {
     const char *category; /**< "error", "success" or any other name; "" if none */
     mk_str text;          /**< escape it in HTML */
     uint64_t reserved[2]; /**< for later releases */
 };
-/** Maximum number of messages that wait for a page. */
+/** Maximum number of messages that wait to be shown. */
 enum { DUDA_FLASH_MAX = 8 };
 
 /**
- * Sets a flash message: the next page of this browser that calls duda_flash_take() shows it, typically the one
- * to which the handler redirects. It waits at most 5 minutes. Creates a session if there is none. Returns 0,
- * -EMSGSIZE: there are already DUDA_FLASH_MAX messages, or they are too long; or an error of
- * duda_session_set().
+ * Stores a flash message for this browser: the next handler that calls duda_flash_take(), typically the one
+ * for the page to which this handler redirects, shows it. The message expires after 5 minutes. Creates a
+ * session if there is none. Returns 0; -EMSGSIZE: there are already DUDA_FLASH_MAX messages, or they are too
+ * long; or an error of duda_session_set().
  *
  *     int e = duda_flash(d, "success", MK_STR("Your changes are saved."));
  *     return e ? e : duda_redirect(d, 303, MK_STR("/profile"));
  */
 MK_API int duda_flash(struct duda_ctx *d, const char *category, mk_str text) MK_API_MUST_USE;
-/** Takes all flash messages, in order: they are not shown again, even if several requests call this function
- * at the same time. With `Store cookie`, concurrent requests that carry the same cookie may all show them. The
- * array lives until the handler returns. */
+/** Returns all flash messages in order, and deletes them: each message is returned once, even if several
+ * requests call this function at the same time. With `Store cookie`, however, concurrent requests that carry
+ * the same cookie may all get the messages. The array is valid until the handler returns. */
 MK_API int duda_flash_take(struct duda_ctx *d, const struct duda_flash_message **messages,
                            size_t *n) MK_API_MUST_USE;
 
@@ -208,8 +210,8 @@ enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID_LEN = 64, DUDA_SESSION_SECRET_SI
 
 /** A session store, such as a database. Each function may wait, and returns 0 or a negative errno value. `id`
  * has DUDA_SESSION_ID_LEN hexadecimal digits. It is a hash of the session ID in the cookie, so a copy of the
- * database cannot be used to hijack sessions. Duda also keeps other records there, under IDs of the same form:
- * the sessions of a user, and flash messages. */
+ * database cannot be used to hijack sessions. Duda also stores other records there, under IDs of the same
+ * form: the list of a user's sessions, and flash messages. */
 struct duda_session_store {
     /** Loads the data that save() stored; *out lives until the handler returns. -ENOENT: no such session. */
     int (*load)(struct duda_ctx *d, mk_str id, mk_str *out);

@@ -157,18 +157,19 @@ MK_API int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db,
 
 /* ---- Transactions ---- */
 
-/** Isolation levels. SQLite's transactions are always serializable. */
+/** Isolation levels. Transactions of SQLite are always serializable. */
 enum duda_sql_isolation {
-    DUDA_SQL_DEFAULT_ISOLATION, /**< that of the database; READ COMMITTED unless PostgreSQL is configured otherwise */
+    DUDA_SQL_DEFAULT_ISOLATION, /**< the default of the database; of PostgreSQL: READ COMMITTED */
     DUDA_SQL_READ_COMMITTED,
     DUDA_SQL_REPEATABLE_READ,
     DUDA_SQL_SERIALIZABLE
 };
 
-/** Options of a transaction. */
+/** Options of a transaction; zeros are the defaults. */
 struct duda_sql_transaction_options {
     enum duda_sql_isolation isolation;
-    /** Statements that write fail with -EREMOTEIO. In SQLite, such a transaction does not wait for writers. */
+    /** Statements that write fail with -EREMOTEIO. In SQLite, a read-only transaction does not wait for
+     * writers. */
     bool read_only;
     unsigned attempts; /**< for duda_sql_transaction(): maximum number of attempts; 0: 3 */
 };
@@ -183,9 +184,9 @@ struct duda_sql_transaction_options {
  *     e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n + 1 WHERE id = $1", to);
  *     return e ? e : duda_sql_commit(d, db);
  *
- * Transactions nest: a second duda_sql_begin() sets a savepoint. Its duda_sql_commit() keeps the changes since
- * the savepoint as a part of the outer transaction, and its duda_sql_rollback() undoes them, so the outer
- * transaction can continue after an error, such as -EEXIST.
+ * Transactions nest: duda_sql_begin() inside a transaction sets a savepoint. The matching duda_sql_commit()
+ * makes the changes since the savepoint part of the outer transaction, and duda_sql_rollback() undoes them,
+ * so the outer transaction can continue after an error such as -EEXIST.
  */
 MK_API int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
 /** Begins a transaction with options. -EINVAL: a nested transaction cannot have an isolation level. */
@@ -202,13 +203,14 @@ MK_API int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MU
 /** Rolls the transaction back. */
 MK_API int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
 
-/** The statements of a transaction. Returns 0 to commit; any other result rolls back. */
+/** Runs the statements of a transaction. Returns 0 to commit; any other result rolls back. */
 typedef int duda_sql_transaction_fn(struct duda_ctx *d, struct duda_sql_db *db, void *ctx);
 /**
- * Runs fn(d, db, ctx) in a transaction. If a concurrent transaction interfered (-ESTALE), rolls back and tries
- * again after a few milliseconds, so fn() must have no other effects than its statements. Returns the result
- * of fn(), which may be a status, or the error of the transaction. `options` may be NULL. In a transaction,
- * runs a nested transaction, without further attempts: only the whole transaction can be repeated.
+ * Runs fn(d, db, ctx) in a transaction. After a conflict with a concurrent transaction (-ESTALE), rolls back
+ * and tries again after a few milliseconds, so fn() must have no effects besides its statements. Returns the
+ * result of fn(), which may be a status, or the error of the transaction. `options` may be NULL. Inside a
+ * transaction, runs fn() once in a nested transaction, because only the outermost transaction can be
+ * repeated.
  *
  *     const struct duda_sql_transaction_options options = {.isolation = DUDA_SQL_SERIALIZABLE};
  *     return duda_sql_transaction(d, db, &options, move_money, &transfer);
@@ -226,9 +228,10 @@ static inline MK_API_MUST_USE int duda_sql_transaction(struct duda_ctx *d, struc
 /* ---- Rows as structs ---- */
 
 /**
- * Stores all rows in an array of structs, which lives until the handler returns. Sets *list to the array, of
- * result->n_rows elements, in which members without a column are zero. A column is stored in the member of
- * its name, in C or in JSON. The column `home.street` is stored in the member `street` of the struct `home`.
+ * Stores all rows in an array of structs: sets *list to the array, which has result->n_rows elements and is
+ * valid until the handler returns. `list` is the address of a pointer to the struct. A column is stored in
+ * the member that has its name, in C or in JSON; the column `home.street` is stored in the member `street` of
+ * the struct `home`.
  *
  *     struct good {
  *         int64_t id;
@@ -249,9 +252,10 @@ static inline MK_API_MUST_USE int duda_sql_transaction(struct duda_ctx *d, struc
  *         return e ? e : duda_send_json(d, duda_value_structs(&good_schema, goods, result.n_rows));
  *     }
  *
- * NULL is an error, unless the member is optional; the member then keeps its value, and its DUDA_PRESENCE()
- * becomes false. The same holds for a member without a column. Columns without a member are ignored. Values
- * must fit into the C type, but need not follow the rules for input, such as DUDA_MAXIMUM().
+ * NULL in a column, and a member without a column, are errors unless the member is optional. An optional
+ * member then stays zero, and the bool of its DUDA_PRESENCE() becomes false. Columns without a member are
+ * ignored. Values must fit into the C type, but the rules for input, such as DUDA_MAXIMUM(), do not apply to
+ * them.
  *
  * | member | column |
  * |---|---|
@@ -264,18 +268,20 @@ static inline MK_API_MUST_USE int duda_sql_transaction(struct duda_ctx *d, struc
  * | list | an array of PostgreSQL, or a JSON array as text |
  * | object, map | a JSON object as text |
  *
- * JSON in a column must follow the rules of the schema. Returns 0; -ENOMEM; or -EPROTO: a column is missing,
- * or a value does not fit. result->error then describes the error, "row 3: the column `price` is NULL, but
- * the member is not optional", and *list is NULL.
+ * JSON in a column must conform to the schema, including its rules. Returns 0; -ENOMEM; or -EPROTO: a column
+ * is missing, or a value does not fit. *list is NULL on error, and result->error describes an -EPROTO: "row
+ * 3: the column `price` is NULL, but the member is not optional".
  */
 MK_API int duda_sql_bind_rows(struct duda_ctx *d, struct duda_sql_result *result,
                               const struct duda_schema *schema, void *list) MK_API_MUST_USE;
 /**
- * Stores one row in the struct at `out`; set the default values of optional members beforehand. Returns
- * -ENOENT if the result has no such row; the handler may return this error, which becomes status 404.
+ * Stores one row in the struct at `out`, like duda_sql_bind_rows(), except that optional members without a
+ * value are left unchanged, so set their defaults first. Returns -ENOENT if the result has no such row; if
+ * the handler returns this error, the client gets 404.
  *
  *     struct person person = {.age = 18};
- *     int e = duda_sql_query(d, db, &result, "SELECT name, age FROM people WHERE id = $1", duda_sql_integer(id));
+ *     int e = duda_sql_query(d, db, &result, "SELECT name, age FROM people WHERE id = $1",
+ *                            duda_sql_integer(id));
  *     e = e ? e : duda_sql_bind_row(d, &result, 0, &person_schema, &person);
  *     return e ? e : duda_send_json_struct(d, &person_schema, &person);
  */
@@ -295,31 +301,32 @@ MK_API int duda_sql_bind_row(struct duda_ctx *d, struct duda_sql_result *result,
  *                                   &person_schema, &person);
  *     return e ? e : 201;
  *
- * A member that is not present, and an absent string, become NULL. Enums become text, timestamps
+ * A member that is not present, and an absent string, become NULL. Enums become text, timestamps text such as
  * "2026-03-01 12:30:00+00:00", objects and maps JSON. A list becomes an array for PostgreSQL, and JSON for
- * SQLite. Returns the result of duda_sql_query(), or -EINVAL: there is no such member, or the statement has
- * numbered parameters as well.
+ * SQLite. Returns the result of duda_sql_query(), or -EINVAL if the schema lacks a named member, or the
+ * statement also has numbered parameters.
  */
 MK_API int duda_sql_query_struct(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                                  const char *text, const struct duda_schema *schema,
                                  const void *object) MK_API_MUST_USE;
 
-/** A named parameter. */
-struct duda_sql_argument {
-    const char *name;
+/** The value of a named parameter. */
+struct duda_sql_named_value {
+    const char *name; /**< without the colon */
     struct duda_sql_value value;
 };
 /**
- * Runs a statement with named parameters.
+ * Runs a statement with named parameters, whose values are in an array. Returns the result of
+ * duda_sql_query(), or -EINVAL if the array lacks a parameter, or the statement also has numbered parameters.
  *
- *     const struct duda_sql_argument arguments[] = {{"who", duda_sql_text(duda_query(d, "who"))},
+ *     const struct duda_sql_named_value values[] = {{"who", duda_sql_text(duda_query(d, "who"))},
  *                                                   {"max", duda_sql_integer(100)}};
- *     int e = duda_sql_query_arguments(d, db, &result, "SELECT id FROM orders WHERE who = :who LIMIT :max",
- *                                      arguments, MK_LEN(arguments));
+ *     int e = duda_sql_query_named(d, db, &result, "SELECT id FROM orders WHERE who = :who LIMIT :max",
+ *                                  values, MK_LEN(values));
  */
-MK_API int duda_sql_query_arguments(struct duda_ctx *d, struct duda_sql_db *db,
-                                    struct duda_sql_result *result, const char *text,
-                                    const struct duda_sql_argument *arguments, size_t n) MK_API_MUST_USE;
+MK_API int duda_sql_query_named(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                                const char *text, const struct duda_sql_named_value *values,
+                                size_t n) MK_API_MUST_USE;
 
 /* ---- Large results ---- */
 
@@ -327,15 +334,15 @@ MK_API int duda_sql_query_arguments(struct duda_ctx *d, struct duda_sql_db *db,
 struct duda_sql_cursor;
 
 /**
- * Runs a query whose result may be larger than memory: the rows are read from the database in batches of about
- * 64 KB, on demand, so a slow client slows down the query instead of filling memory. *out and *result must
- * live until the cursor is closed; after an error of this function or of those below, result->error describes
- * the error. Parameters as for duda_sql_query_values().
+ * Runs a query whose result may be larger than memory: rows are read from the database on demand, in batches
+ * of about 64 KB, so a slow client slows down the query instead of filling memory. *result must stay valid
+ * until the cursor is closed; if this function or one of those below fails, result->error describes the
+ * error. The parameters are as for duda_sql_query_values().
  *
- * Outside a transaction, the cursor occupies a connection in a read-only transaction of its own, and sees the
- * database as it was at the first row. In a transaction, it belongs to that transaction. It is closed when the
- * handler returns or is cancelled, for example because the client has disconnected. `Timeout` limits each
- * batch, and `MaxResultSize` its size.
+ * Outside of a transaction, the cursor occupies a connection, in a read-only transaction of its own, and
+ * reads a snapshot of the database. Inside a transaction, it belongs to that transaction. The cursor is
+ * closed at the latest when the handler returns or is cancelled, for example because the client has
+ * disconnected. `Timeout` limits the time for each batch, and `MaxResultSize` its size.
  *
  *     struct duda_sql_cursor *cursor;
  *     struct person person;
@@ -347,12 +354,13 @@ struct duda_sql_cursor;
 MK_API int duda_sql_cursor_open(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                                 const char *text, const struct duda_sql_value *parameters, size_t n,
                                 struct duda_sql_cursor **out) MK_API_MUST_USE;
-/** Reads the next row: sets *row to its result->n_columns values, which are valid until the next call. Returns
- * 1; 0: there are no more rows; or an error. */
+/** Reads the next row: sets *row to its values, result->n_columns in number, which are valid until the next
+ * call. Returns 1; 0: there are no more rows; or a negative errno value. */
 MK_API int duda_sql_cursor_next(struct duda_ctx *d, struct duda_sql_cursor *cursor,
                                 const struct duda_sql_value **row) MK_API_MUST_USE;
-/** Reads the next row into a struct, like duda_sql_bind_row(). Members without a column become zero. The data
- * of the struct is valid until the next call. Use the same schema in all calls. */
+/** Reads the next row into a struct. Returns the same values as duda_sql_cursor_next(), or an error of
+ * duda_sql_bind_row(). Unlike there, optional members without a value become zero. Strings and lists in the
+ * struct are valid until the next call. Use the same schema in all calls for a cursor. */
 MK_API int duda_sql_cursor_bind(struct duda_ctx *d, struct duda_sql_cursor *cursor,
                                 const struct duda_schema *schema, void *out) MK_API_MUST_USE;
 /** Closes the cursor early; call it at most once. */

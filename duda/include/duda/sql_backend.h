@@ -52,17 +52,17 @@ struct duda_sql_ops {
                   bool commits);
     /** Releases the session. Unless `finished`, the transaction must be rolled back. Must not wait. */
     void (*release)(struct duda_sql_db *db, void *session, bool finished);
-    /** Opens a cursor for a query in `session`, whose end closes the cursor at the latest. *cursor is a number
-     * that no other cursor of the worker has. */
+    /** Opens a cursor for a query in `session`. The cursor is closed at the latest when the session is
+     * released. *cursor is a number that is unique in the worker. */
     int (*open_cursor)(struct duda_ctx *d, struct duda_sql_db *db, void *session,
                        struct duda_sql_result *result, const struct duda_sql_statement *query,
                        uint64_t *cursor);
-    /** Reads the next rows: fewer than `n` only at the end. */
+    /** Reads the next `n` rows; fewer only at the end of the result. */
     int (*fetch)(struct duda_ctx *d, struct duda_sql_db *db, void *session, uint64_t cursor, size_t n,
                  struct duda_sql_result *result);
     /** Closes the cursor early. Must not wait. */
     void (*close_cursor)(struct duda_sql_db *db, void *session, uint64_t cursor);
-    bool has_arrays;      /**< lists are parameters in the format of PostgreSQL's arrays; otherwise JSON */
+    bool has_arrays;      /**< lists are passed as arrays in PostgreSQL's text format; otherwise as JSON */
     uint64_t reserved[4]; /**< must be zero */
 };
 

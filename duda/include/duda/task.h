@@ -54,15 +54,16 @@ static inline MK_API_MUST_USE int duda_task_spawn(struct mk_worker *worker, cons
     return duda_task_spawn_sized(worker, task, sizeof *task, out);
 }
 /**
- * Runs a function as a background task when the request has ended, whatever its outcome, such as to send a mail
- * after the response: fn(task), a handler without a request, which may wait. The task gets a copy of `data`
- * (`size` bytes), which duda_task_context() returns. The data must not contain pointers into the memory of the
- * handler, which is gone by then: copy strings into it.
+ * Runs a background task after the request has ended, whatever its outcome, for example to send an email
+ * after the response. The task calls fn(task), a handler without a request, which may wait. It gets a copy of
+ * `data` (`size` bytes), which duda_task_context() returns. The memory of the handler is freed before the
+ * task runs, so the data must not contain pointers into it: copy strings into the data.
  *
- * A draining worker waits for its tasks, for at most `DrainTimeout`; afterwards their waits return -ECANCELED.
- * A task is lost if the worker crashes: use the package `jobs` for work that must not be lost. Errors that the
- * function returns are logged with the ID of the request. Returns 0; -EAGAIN: the worker has
- * `BackgroundTasks` of [DUDA], or the function crashed too often; -EALREADY (in a task); -ENOMEM.
+ * A draining worker waits for its tasks, for at most `DrainTimeout`; afterwards their waits return
+ * -ECANCELED. A task is lost if the worker crashes: use the package `jobs` for work that must not be lost.
+ * Errors that fn() returns are logged with the ID of the request. Returns 0; -EAGAIN: the worker already has
+ * as many tasks as `BackgroundTasks` of [DUDA] allows, or fn() has crashed too often; -EALREADY: the caller
+ * is a task; or -ENOMEM.
  *
  *     struct welcome {
  *         char address[100];

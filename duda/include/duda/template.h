@@ -18,31 +18,34 @@ extern "C" {
  * is a section: it is repeated for each element of a list, rendered once for any other true value, and
  * skipped for false, null, an empty string and an empty list. `{{^name}}...{{/name}}` is an inverted section.
  * `{{>name}}` includes another template (a partial), indented like its tag. `{{! text }}` is a comment.
- * `{{=<% %>=}}` changes the delimiters. A tag that inserts no value and is alone on its line is removed
- * together with the line.
+ * `{{=<% %>=}}` changes the delimiters. A tag that inserts no value is removed together with its line if
+ * nothing else is on the line.
  *
  * Layouts: `{{$block}}...{{/block}}` is a block with default content. `{{<layout.html}}...{{/layout.html}}`
- * renders the template layout.html, the parent, with its blocks replaced by those between the two tags, which
- * ignore all other text. A parent may extend another one; the block of the most derived template applies.
+ * renders the template layout.html, the parent, and replaces its blocks by the blocks of the same names
+ * between the two tags; other text between the tags is ignored. A parent may itself have a parent; the block
+ * of the most derived template applies.
  *
- * `{{else}}` in a section begins the text for the opposite case. In a list, `{{@index}}` is the position from 0,
- * `{{@number}}` the position from 1, and `{{@first}}` and `{{@last}}` are booleans: `{{^@last}}, {{/@last}}`.
+ * `{{else}}` in a section begins the text for the opposite case. In a list, `{{@index}}` is the position
+ * counted from 0, `{{@number}}` the position counted from 1, and `{{@first}}` and `{{@last}}` are booleans:
+ * `{{^@last}}, {{/@last}}`.
  *
- * Filters change a value, from left to right: `{{name | truncate 20 | upper}}`. A filter other than `default`
- * and `json` leaves a null or missing value as it is.
+ * Filters change a value, and are applied from left to right: `{{name | truncate 20 | upper}}`. Filters other
+ * than `default` and `json` do not change a null or missing value.
  *
  * - `url` percent-encodes a component of a URL: `?q={{query | url}}`
  * - `json` writes the value as JSON, which is also safe inside <script>: `{{{user | json}}}`
  * - `upper` and `lower` change the case of Latin, Greek and Cyrillic letters
- * - `truncate N ["MARK"]`: at most N characters, including the mark if text is cut off (an ellipsis)
- * - `default "TEXT"`: TEXT if the value is missing, null, or an empty string or list
- * - `number [D ["SEP"]]`: groups of three digits, with D decimals; SEP: the two separators (",.")
- * - `date ["FORMAT"]`: a timestamp, or seconds since 1970, in UTC, with a format as for strftime()
- * - `asset`: the URL of an asset, `{{asset "app.css"}}` or `{{file | asset}}`
+ * - `truncate N ["MARK"]` shortens text to at most N characters, including MARK, by default an ellipsis
+ * - `default "TEXT"` is TEXT if the value is missing, null, or an empty string or list
+ * - `number [D ["SEP"]]` writes a number in groups of three digits, with D decimals; SEP contains the two
+ *   separators, by default ",."
+ * - `date ["FORMAT"]` formats a timestamp, or seconds since 1970, in UTC like strftime()
+ * - `asset` is the URL of an asset: `{{asset "app.css"}}` or `{{file | asset}}`
  *
- * Escaping for HTML protects the content of elements and quoted attributes, but no other context. Inside
- * <script> use `{{{value | json}}}`, in a URL `{{value | url}}`, and quote every attribute. A URL that comes
- * from a user may begin with `javascript:`: check it before you put it into `href` or `src`.
+ * Escaping for HTML protects the content of elements and of quoted attributes, but no other context. Inside
+ * <script> use `{{{value | json}}}`, in a URL `{{value | url}}`, and quote every attribute. A URL from a user
+ * may begin with `javascript:`, so check it before you put it into `href` or `src`.
  */
 struct duda_template;
 
@@ -69,18 +72,19 @@ struct duda_render_options {
     /** Treats unknown names and missing partials as errors; otherwise they are empty, as Mustache
      * specifies. */
     bool strict;
-    /** With `strict`: sections of unknown names are skipped, as Mustache specifies. */
+    /** With `strict`: sections of unknown names are still skipped, as Mustache specifies, and are not
+     * errors. */
     bool allows_unknown_sections;
-    /** Appends the URL of an asset for the filter `asset`; returns 0, or -ENOENT if there is none. May be
-     * NULL. */
+    /** Appends the URL of an asset to `url`, for the filter `asset`. Returns 0, or -ENOENT if there is no
+     * such asset. May be NULL. */
     int (*asset_url)(void *ctx, mk_str name, struct mk_buf *url);
 };
 
 /**
  * Renders the template and appends the result to `out`. `options` may be NULL. Returns 0, or a negative errno
  * value, with the error and its location in *error: -ENOENT: a name or partial is missing, and `strict` is
- * set; -ELOOP: nesting is too deep, for example because a template includes itself; -EINVAL: a filter does not
- * apply to the value; -ENOMEM: `out` is full.
+ * set; -ELOOP: nesting is too deep, for example because a template includes itself; -EINVAL: a filter does
+ * not apply to the value; -ENOMEM: `out` is full.
  */
 MK_API int duda_template_render_sized(const struct duda_template *tmpl, const struct duda_value *value,
                                       const struct duda_render_options *options, size_t options_size,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of services, in C: `monkey test` compiles them, loads the service into an in-process server, and runs
- * them. */
+/* Tests of services, in C: `monkey test` compiles the tests, loads the service into an in-process server, and
+ * runs the tests. */
 #ifndef DUDA_TEST_H
 #define DUDA_TEST_H
 
@@ -22,10 +22,10 @@ extern "C" {
 /** A running test. */
 struct duda_test;
 
-/** A response of the service. Strings live until the test ends, and are NUL-terminated. */
+/** A response of the service. Strings are NUL-terminated and valid until the test ends. */
 struct duda_test_response {
     unsigned status; /**< 0: no response */
-    mk_str headers;  /**< headers, one per line: "Name: value\r\n" */
+    mk_str headers;  /**< one header per line: "Name: value\r\n" */
     mk_str body;
     mk_str method, target, request_headers, request_body; /**< the request, for duda_test_follow() */
 };
@@ -39,8 +39,9 @@ struct duda_test_request {
 };
 
 /**
- * Defines a test of handlers. `name` is a C identifier. Each test runs in a process of its own, with a new
- * instance of the service, an empty cookie jar, and new databases: see duda_test_folder().
+ * Defines a test, which calls the service through its routes. `name` is a C identifier, and `t` is the test.
+ * Each test runs in a process of its own, with a new instance of the service, an empty cookie jar and empty
+ * databases (see duda_test_folder()).
  *
  *     #include <duda/test.h>
  *
@@ -75,7 +76,7 @@ MK_API struct duda_test_response duda_test_post(struct duda_test *test, const ch
 MK_API mk_str duda_test_response_header(const struct duda_test_response *response, const char *name);
 
 /**
- * Sends a form as a browser does: names and values, then NULL.
+ * Sends a form with POST, as a browser does. The arguments are pairs of a name and a value, followed by NULL.
  *
  *     struct duda_test_response page = duda_test_get(t, "/login");
  *     duda_test_post_form(t, "/login", "name", "ada", "password", "secret", "csrf_token",
@@ -88,40 +89,42 @@ MK_API struct duda_test_response duda_test_post_form(struct duda_test *test, con
 struct duda_test_part {
     const char *name;
     const char *value;     /**< the content as a C string */
-    mk_str content;        /**< the content in place of `value`, for bytes */
+    mk_str content;        /**< the content in place of `value`, for binary data */
     const char *file_name; /**< NULL: not a file */
     const char *type;      /**< media type; NULL: none, or application/octet-stream for a file */
 };
-/** Sends a multipart form, such as an upload. */
+/** Sends a multipart form with POST, such as an upload. */
 MK_API struct duda_test_response duda_test_post_multipart(struct duda_test *test, const char *target,
                                                           const struct duda_test_part *parts, size_t n);
 
-/** The CSRF token in the body of a response: the 64 hexadecimal digits in the tag, or the line, that contains
- * "csrf". Send it in the field `csrf_token` or in the header `X-CSRF-Token`. If there is none, the test fails. */
+/** Returns the CSRF token in the body of a response: the 64 hexadecimal digits in the tag, or in the line,
+ * that contains "csrf". Send it in the field `csrf_token` or in the header `X-CSRF-Token`. The test fails if
+ * there is no token. */
 MK_API const char *duda_test_csrf_token(struct duda_test *test, struct duda_test_response response);
 
-/** Follows a redirect, and further redirects, and returns the last response. 307 and 308 repeat the request,
- * the others become GET. The test fails if the response is no redirect, or leads to another host. */
+/** Follows redirects until a response is not a redirect, and returns that response. 307 and 308 repeat the
+ * request; all others are followed with GET. The test fails if `response` is not a redirect, or if a redirect
+ * leads to another host. */
 MK_API struct duda_test_response duda_test_follow(struct duda_test *test, struct duda_test_response response);
 
-/** A cookie in the jar: requests send the cookies that responses have set, by path and expiry. Absent if there
- * is none. A request with a header Cookie of its own sends only that. */
+/** Returns the value of a cookie in the jar; absent if there is none. Requests send the cookies that
+ * responses have set, subject to path and expiry. A request with its own header Cookie sends only that. */
 MK_API mk_str duda_test_cookie(struct duda_test *test, const char *name);
-/** Sets a cookie for all paths; NULL removes it. */
+/** Sets a cookie for all paths. A value of NULL removes the cookie. */
 MK_API void duda_test_set_cookie(struct duda_test *test, const char *name, const char *value);
-/** Removes all cookies: the next request comes from another browser. */
+/** Removes all cookies, so that the next request comes from a new browser. */
 MK_API void duda_test_clear_cookies(struct duda_test *test);
 
-/** The value that a JSON pointer (RFC 6901) selects, such as "/items/0/name": the content of a string, the JSON
- * text of any other value; absent if there is none. */
+/** Returns the value that a JSON pointer (RFC 6901), such as "/items/0/name", selects: the content of a
+ * string, or the JSON text of any other value; absent if there is none. */
 MK_API mk_str duda_test_json(struct duda_test *test, mk_str json, const char *pointer);
 
 /* ---- Streams ---- */
 
-/** A response that the test reads while it arrives. It is closed when the test ends. */
+/** A response whose body the test reads as it arrives. It is closed when the test ends. */
 struct duda_test_stream;
 
-/** A server-sent event. Absent strings were not sent. */
+/** A server-sent event. Strings that the service has not sent are absent. */
 struct duda_test_event {
     mk_str name; /**< "message" by default */
     mk_str id, data;
@@ -131,7 +134,8 @@ struct duda_test_event {
  * Sends a request, and returns once the headers of the response have arrived.
  *
  *     struct duda_test_event event;
- *     struct duda_test_stream *news = duda_test_stream_open(t, &(struct duda_test_request){.target = "/news"});
+ *     struct duda_test_request request = {.target = "/news"};
+ *     struct duda_test_stream *news = duda_test_stream_open(t, &request);
  *     duda_test_post(t, "/publish", "text/plain", "tea");
  *     duda_expect(t, duda_test_stream_event(news, &event, 1000));
  *     duda_expect_text(t, event.data, "tea");
@@ -140,14 +144,15 @@ MK_API struct duda_test_stream *duda_test_stream_open(struct duda_test *test,
                                                       const struct duda_test_request *request);
 /** Status and headers of the response. */
 MK_API struct duda_test_response duda_test_stream_response(const struct duda_test_stream *stream);
-/** Waits up to `ms` milliseconds for more of the body. Returns false if none arrives, or at the end. */
+/** Waits up to `ms` milliseconds for more of the body. Returns false on timeout or at the end of the body. */
 MK_API bool duda_test_stream_read(struct duda_test_stream *stream, mk_str *data, uint32_t ms);
-/** Waits for the next event; comments are skipped. Returns false if none arrives, or at the end. */
+/** Waits up to `ms` milliseconds for the next event, and skips comments. Returns false on timeout or at the
+ * end of the body. */
 MK_API bool duda_test_stream_event(struct duda_test_stream *stream, struct duda_test_event *event,
                                    uint32_t ms);
-/** Waits until the service ends the response. Returns whether it has. */
+/** Waits up to `ms` milliseconds for the service to end the response. Returns whether it has ended. */
 MK_API bool duda_test_stream_ended(struct duda_test_stream *stream, uint32_t ms);
-/** Disconnects, as a client does that goes away. */
+/** Disconnects before the end of the response, as a browser does when its tab is closed. */
 MK_API void duda_test_stream_close(struct duda_test_stream *stream);
 
 /* ---- WebSockets ---- */
@@ -158,54 +163,57 @@ struct duda_test_websocket;
 /** The kind of a message. */
 enum duda_test_message_kind { DUDA_TEST_TEXT = 1, DUDA_TEST_BINARY, DUDA_TEST_CLOSE };
 
-/** A message from the service; DUDA_TEST_CLOSE: it has closed the connection. */
+/** A message from the service. DUDA_TEST_CLOSE: the service has closed the WebSocket. */
 struct duda_test_message {
     enum duda_test_message_kind kind;
-    mk_str data;         /**< of DUDA_TEST_CLOSE: the reason */
-    unsigned close_code; /**< 1005: none was sent */
+    mk_str data;         /**< the message; for DUDA_TEST_CLOSE, the reason */
+    unsigned close_code; /**< for DUDA_TEST_CLOSE; 1005: the service has sent none */
 };
 
-/** Opens a WebSocket; only target and headers of the request count. If the service refuses it, the response has
- * another status than 101, and nothing can be sent or received. */
+/** Opens a WebSocket. Only `target` and `headers` of the request are used. If the service rejects the
+ * request, the status of the response is not 101, and no messages can be sent or received. */
 MK_API struct duda_test_websocket *duda_test_websocket_open(struct duda_test *test,
                                                             const struct duda_test_request *request);
 /** Status and headers of the response to the request. */
 MK_API struct duda_test_response duda_test_websocket_response(const struct duda_test_websocket *websocket);
-/** Send a message. They return false if the connection is closed. */
+/** Sends a text or binary message. Returns false if the connection is closed. */
 MK_API bool duda_test_websocket_send(struct duda_test_websocket *websocket, const char *text);
 MK_API bool duda_test_websocket_send_binary(struct duda_test_websocket *websocket, mk_str data);
-/** Waits up to `ms` milliseconds for a message. Returns false if none arrives. */
+/** Waits up to `ms` milliseconds for a message. Returns false on timeout. */
 MK_API bool duda_test_websocket_receive(struct duda_test_websocket *websocket,
                                         struct duda_test_message *message, uint32_t ms);
-/** Closes the connection with this code (1000: normal closure). */
+/** Closes the WebSocket with this close code (1000: normal closure). */
 MK_API void duda_test_websocket_close(struct duda_test_websocket *websocket, unsigned code);
 
 /* ---- Time, data and other servers ---- */
 
-/** Lets the service believe that time has passed: all clocks of the process go forward, timers that are due run,
- * and expiry times, rate limits, sessions and schedules of jobs follow. */
+/** Simulates that time passes: advances all clocks of the process, and runs the timers that are due. Expiry
+ * times, rate limits, sessions and job schedules follow the clocks. */
 MK_API void duda_test_advance_clock(struct duda_test *test, uint64_t ms);
-/** Sets the wall clock, in seconds since 1970. Timeouts are not affected. */
+/** Sets the wall clock of the process, in seconds since 1970. Timeouts are not affected. */
 MK_API void duda_test_set_time(struct duda_test *test, int64_t unix_s);
-/** Runs the service for some real time, so that its background tasks and threads can proceed. */
+/** Runs the service for `ms` milliseconds of real time, so that background tasks and threads can make
+ * progress. */
 MK_API void duda_test_wait(struct duda_test *test, uint32_t ms);
 
-/** A folder for the files of this test, which is deleted afterwards. During tests, the packages keep their data
- * there instead of at the configured place: each test begins with an empty SQLite database, an empty key-value
- * store, and an empty schema of a PostgreSQL database. Migrations run as usual. */
+/** Returns the path of a folder for the files of this test, which is deleted when the test ends. During a
+ * test, packages store their data in this folder instead of the configured one, so each test begins with an
+ * empty SQLite database and an empty key-value store; PostgreSQL gets an empty schema. Migrations run as
+ * usual. */
 MK_API const char *duda_test_folder(void);
 
-/** A fake HTTP server in place of the one that the section [HTTP_CLIENT] with this Name describes. */
+/** A fake HTTP server, to which an [HTTP_CLIENT] section sends its requests. */
 struct duda_test_backend;
 
-/** A request that the service has sent to a fake server. */
+/** A request that the service has sent to a fake server. Strings are valid until the test ends. */
 struct duda_test_backend_request {
-    mk_str method; /**< absent: no such request */
+    mk_str method; /**< absent: there is no such request */
     mk_str target, headers, body;
 };
 
 /**
- * Starts a fake server. Call this before the first request of the test.
+ * Starts a fake server in place of the one of the [HTTP_CLIENT] section with this Name. Call this function
+ * before the first request of the test.
  *
  *     struct duda_test_backend *rates = duda_test_backend_start(t, "rates");
  *     duda_test_backend_respond(rates, "GET /rates", 200, "application/json", "{\"EUR\": 1}");
@@ -213,13 +221,14 @@ struct duda_test_backend_request {
  *     duda_expect_int(t, duda_test_backend_count(rates), 1);
  */
 MK_API struct duda_test_backend *duda_test_backend_start(struct duda_test *test, const char *name);
-/** Sets the response to a method and a target. A target without a query matches every query; `*` at its end
- * matches any rest. Of several responses, the last one counts. Any other request is answered with 501, and the
- * test fails. */
+/** Sets the response to a method and a target. A target without a query matches any query; a target that ends
+ * in `*` matches any suffix. If several responses match, the one set last is sent. If none matches, the fake
+ * server responds with 501, and the test fails. */
 MK_API void duda_test_backend_respond(struct duda_test_backend *backend, const char *route, unsigned status,
                                       const char *type, const char *body);
-/** The number of requests so far, and the request with that index. */
+/** Returns the number of requests so far. */
 MK_API size_t duda_test_backend_count(struct duda_test_backend *backend);
+/** Returns the i-th request, counted from 0. */
 MK_API struct duda_test_backend_request duda_test_backend_received(struct duda_test_backend *backend,
                                                                    size_t i);
 
@@ -239,9 +248,9 @@ MK_API struct duda_test_backend_request duda_test_backend_received(struct duda_t
 /** Checks the status of a response; on failure the message shows the response. */
 #define duda_expect_status(test, response, expected)                                                         \
     duda_test_expect_status(test, response, expected, __FILE__, __LINE__)
-/** Checks that a string is JSON with the same value as the expected JSON: the order of members and blanks have
- * no meaning. On failure the message shows the path and the two values: `$.items[1].name: expected "tea", got
- * nothing`. */
+/** Checks that a string is JSON with the same value as the expected JSON, whatever the order of members and
+ * the whitespace. On failure the message shows the path and the two values:
+ * `$.items[1].name: expected "tea", got nothing`. */
 #define duda_expect_json(test, got, expected)                                                                \
     duda_test_expect_json(test, got, expected, #got, __FILE__, __LINE__)
 /** Implementation of these macros. */

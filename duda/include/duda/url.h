@@ -11,14 +11,14 @@ extern "C" {
 #endif
 
 /**
- * Builds the URL of a route from its name: its `.url_name`, or else the name of its handler. The URL begins with
- * the path at which the service is mounted, and the prefixes of the groups, so it stays right when either
- * changes.
+ * Builds the URL of a route from its name: its `.url_name`, or else the name of its handler. The URL begins
+ * with the path at which the service is mounted and the prefixes of the groups, so it remains correct when
+ * these change.
  *
- * `params` is a map: its members replace the parameters of the pattern, and all others become the query. They
- * are strings, numbers or booleans, and are escaped; a null member is omitted from the query. The parameter
- * types of the pattern are checked: `:id<int>` needs an integer, and `:name` a segment, which is not empty, not
- * "." or "..", and contains no slash. Only a final `*name` may contain slashes.
+ * `params` is a map of strings, numbers and booleans, which are escaped. Members with the names of the
+ * pattern's parameters replace these; all other members form the query, from which null members are omitted.
+ * The values must match the parameter types: `:id<int>` requires an integer, and `:name` a segment, which is
+ * not empty, not "." or "..", and contains no slash. Only the value of a final `*name` may contain slashes.
  *
  *     const struct duda_entry params[] = {
  *         {"id", duda_value_integer(7)},
@@ -26,9 +26,9 @@ extern "C" {
  *     };
  *     mk_str url = duda_url_for(d, "show_item", duda_value_map(params, 2)); // "/shop/items/7?tab=a%26b"
  *
- * Returns a path that lives until the handler returns. Absent, after an error in the log, if there is no such
- * route, if several patterns have this handler and no `.url_name`, or if a parameter is missing or invalid;
- * absent also if memory is exhausted.
+ * Returns a path that is valid until the handler returns. The result is absent, and the error log says why,
+ * if there is no such route, if several patterns have this name, or if a parameter is missing or invalid. It
+ * is also absent if memory is exhausted.
  */
 MK_API mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value params) MK_API_MUST_USE;
 

@@ -123,7 +123,7 @@ static inline struct duda_value duda_value_cstr(const char *s)
     return duda_value_text(mk_str_from_c(s));
 }
 
-/** Bytes, which are not copied; an absent string becomes null. */
+/** Bytes, which become base64 in text and JSON; an absent string becomes null. */
 static inline struct duda_value duda_value_bytes(mk_str bytes)
 {
     struct duda_value v = duda_value_text(bytes);

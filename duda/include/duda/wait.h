@@ -56,19 +56,20 @@ MK_API int duda_deadline(struct duda_ctx *d, uint32_t timeout_ms);
 /** Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. Call it in long computations. */
 MK_API int duda_cancelled(struct duda_ctx *d);
 
-/** Returns whether the worker is draining: after a reload or a stop, it accepts no more connections, and ends
- * when its handlers have returned, or after `DrainTimeout`, when it cancels them. Event streams
- * (duda_sse_send()) and WebSockets end as soon as the worker drains; their waits then fail. */
+/** Returns whether the worker is draining: after a reload or a stop, it accepts no more connections, and
+ * exits when its handlers have returned. After `DrainTimeout` it cancels them. Event streams
+ * (duda_sse_send()) and WebSockets end as soon as the worker drains; the waits of their handlers then
+ * fail. */
 MK_API bool duda_is_draining(struct duda_ctx *d);
 /**
- * Ends the handler's idle waits when the worker starts to drain: duda_sleep() and the functions that receive
- * from topics then return -ESHUTDOWN. All other waits continue, so the handler can finish its work. For
- * handlers that wait for a long time, such as long polling and background tasks.
+ * Ends the idle waits of this handler when the worker starts to drain: duda_sleep() and the functions that
+ * receive from topics then return -ESHUTDOWN. All other waits continue, so the handler can finish its work.
+ * Call this function in handlers that wait for a long time, such as long polling and background tasks.
  *
  *     duda_end_on_drain(d);
  *     int e = duda_topic_receive(d, 60000, &text);
  *     if (e == -ESHUTDOWN || e == -ETIME)
- *         return 204; // the client asks again, and another worker answers
+ *         return 204; // the client repeats the request, and another worker responds
  */
 MK_API void duda_end_on_drain(struct duda_ctx *d);
 

@@ -47,7 +47,7 @@ int duda_sql_bind_row(struct duda_ctx *d, struct duda_sql_result *result, size_t
 
 /* Where the values of the names come from: an array, or a struct. */
 struct sql_arguments {
-    const struct duda_sql_argument *all;
+    const struct duda_sql_named_value *all;
     size_t n;
     const struct duda_schema *schema; /* NULL: the array */
     const void *object;
@@ -127,10 +127,10 @@ static int query_named(struct duda_ctx *d, struct duda_sql_db *db, struct duda_s
     return e ? e : duda_sql_query_values(d, db, result, numbered.p, values, names.n);
 }
 
-int duda_sql_query_arguments(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
-                             const char *text, const struct duda_sql_argument *arguments, size_t n)
+int duda_sql_query_named(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
+                         const char *text, const struct duda_sql_named_value *values, size_t n)
 {
-    return query_named(d, db, result, text, &(struct sql_arguments){.all = arguments, .n = n});
+    return query_named(d, db, result, text, &(struct sql_arguments){.all = values, .n = n});
 }
 
 int duda_sql_query_struct(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
