@@ -5,12 +5,13 @@
 
 #include "service/task_create.h"
 
-/* In the memory of the request; links it to its task until one of them ends. */
+/* Allocated in the memory of the request. Links the request to its task until one of them ends. */
 struct pending_start {
     struct duda_after_task *after_task; /* NULL: none */
 };
 
-/* A task, from duda_after_response() to its end. It keeps a draining worker alive. */
+/* A background task from duda_after_response() until it ends. It holds a reference to the worker, so a
+ * draining worker stays alive. */
 struct duda_after_task {
     struct duda_after_task *next, **link;
     struct duda_worker_ctx *worker_ctx;
@@ -34,8 +35,8 @@ static void free_task(struct duda_after_task *a)
     mk_mem_free(a);
 }
 
-/* Other failures are logged where handlers end. */
-static void on_end(void *ctx, int result)
+/* Logs only cancellations: duda_result_validate() logs other failures. */
+static void on_after_task_end(void *ctx, int result)
 {
     struct duda_after_task *a = MK_CONTAINER(ctx, struct duda_after_task, data);
     if (result == -ECANCELED || result == -ETIMEDOUT)
@@ -54,8 +55,8 @@ static void start_task(void *ctx)
     duda_wake(a->task);
 }
 
-/* Registers the start of a task that does not exist yet. */
-static struct pending_start *add_start(struct mk_request *request)
+/* Registers start_task() to run when the request ends. The caller creates the task afterwards. */
+static struct pending_start *register_task_start(struct mk_request *request)
 {
     struct pending_start *p = mk_request_alloc(request, sizeof *p);
     if (!p)
@@ -94,7 +95,7 @@ int duda_after_response_named(struct duda_ctx *d, const char *name, duda_fn *fn,
         return -EALREADY;
     if (d->worker_ctx->n_after_tasks >= d->worker_ctx->after_tasks_max)
         return -EAGAIN;
-    struct pending_start *pending = add_start(d->request);
+    struct pending_start *pending = register_task_start(d->request);
     struct duda_after_task *a = pending ? new_task(d, name, data, size) : NULL;
     if (!a)
         return -ENOMEM;
@@ -104,7 +105,7 @@ int duda_after_response_named(struct duda_ctx *d, const char *name, duda_fn *fn,
         free_task(a);
         return e;
     }
-    a->task->on_task_end = on_end;
+    a->task->on_task_end = on_after_task_end;
     a->task->task_end_ctx = a->data;
     a->task->id = mk_str_from_c(a->request_id);
     a->pending = pending;

@@ -9,6 +9,7 @@
 
 #include "service/response.h"
 #include "service/service_folder.h"
+#include "service/url.h"
 
 enum {
     FILE_SIZE_MAX = 16 << 20,
@@ -35,7 +36,7 @@ struct duda_assets {
 
 /* ---- Loading ---- */
 
-/* The offset of the extension in the name; its length if there is none. */
+/* Returns the offset of the extension in the name; name.len if there is none. */
 static size_t extension_at(mk_str name)
 {
     size_t slash = mk_str_find_last(name, '/'), dot = mk_str_find_last(name, '.');
@@ -83,8 +84,9 @@ static bool add_file(struct mk_config *config, struct duda_assets *all, int fold
         e = -EFBIG;
     if (e)
         mk_config_error(config, NULL, NULL, "assets/%s: %s", path,
-                        e == -EFBIG ? "it is no file, or exceeds the limit of 16 MB, or 64 MB in all"
-                                    : strerror(-e));
+                        e == -EFBIG
+                            ? "not a regular file, or larger than 16 MB, or all assets together exceed 64 MB"
+                            : strerror(-e));
     else
         set_fingerprint(a);
     return !e;
@@ -192,19 +194,12 @@ static const struct asset *find_tagged_asset(const struct duda_assets *all, mk_s
     return NULL;
 }
 
-/* The part of the request's path before the path that the service sees: "/shop" of [ROUTES]. */
-static mk_str mount_prefix(struct duda_ctx *d)
-{
-    mk_str path = d->request ? mk_request_path(d->request) : MK_STR("");
-    return mk_str_ends(path, d->path) ? mk_str_first(path, path.len - d->path.len) : path;
-}
-
 int duda_assets_append_url(struct duda_ctx *d, mk_str name, struct mk_buf *out)
 {
     const struct asset *a = find_asset(d->assets, name);
     if (!a)
         return -ENOENT;
-    mk_url_escape(out, mount_prefix(d));
+    mk_url_escape(out, duda_url_mount_prefix(d));
     mk_buf_add(out, d->assets->prefix);
     mk_buf_add_char(out, '/');
     mk_url_escape(out, mk_str_from_c(a->tagged));
@@ -224,12 +219,12 @@ mk_str duda_asset_url(struct duda_ctx *d, mk_str name)
 
 /* ---- Serving ---- */
 
-/* Removes a fingerprint, of an earlier version, from the name. The result is in `out`. */
+/* Removes the fingerprint of an earlier version from the name, and writes the result to `out`. */
 static mk_str strip_fingerprint(mk_str name, char out[NAME_MAX_LEN + 1])
 {
     size_t dot = extension_at(name), tag = extension_at(mk_str_first(name, dot));
     struct mk_buf plain = mk_buf_fixed(out, NAME_MAX_LEN);
-    if (dot - tag != TAG_LEN + 1) { /* the fingerprint may also be the extension */
+    if (dot - tag != TAG_LEN + 1) { /* in a name without an extension, the fingerprint takes its place */
         tag = dot;
         dot = name.len;
     }

@@ -16,7 +16,8 @@ struct range {
     uint32_t first, last;
 };
 
-/* Control characters, and characters that change the direction of text: these could disguise an extension. */
+/* Returns whether the character is a control character, or changes the direction of text: such characters
+ * could disguise the extension of a file. */
 static bool is_invisible(uint32_t c)
 {
     static const struct range all[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
@@ -36,8 +37,8 @@ static uint32_t decode_code_point(mk_str s)
     return c;
 }
 
-/* Returns the next character of the name, `_` for one that must not be in it, and removes it from *name. */
-static mk_str next_char(mk_str *name)
+/* Removes the next character from *name. Returns it, or `_` if a file name must not contain it. */
+static mk_str next_name_char(mk_str *name)
 {
     size_t len = mk_utf8_char_len(*name);
     mk_str c = mk_str_first(*name, len ? len : 1);
@@ -46,17 +47,17 @@ static mk_str next_char(mk_str *name)
     return is_bad ? MK_STR("_") : c;
 }
 
-/* Clients parse filename="..." differently, so it has no quotes, percent signs and letters beyond ASCII. Returns
- * whether the character is in it unchanged. */
-static bool add_fallback(struct mk_buf *out, mk_str c)
+/* Clients parse filename="..." differently, so its value contains no quotes, percent signs or non-ASCII
+ * characters. Returns whether the character was added unchanged. */
+static bool add_fallback_char(struct mk_buf *out, mk_str c)
 {
     bool is_plain = c.len == 1 && c.p[0] != '"' && c.p[0] != '%';
     mk_buf_add(out, is_plain ? c : MK_STR("_"));
     return is_plain;
 }
 
-/* attr-char of RFC 8187, section 3.2.1. */
-static void add_encoded(struct mk_buf *out, mk_str c)
+/* Adds the character, with %XX for each byte that is not an attr-char (RFC 8187, section 3.2.1). */
+static void add_encoded_char(struct mk_buf *out, mk_str c)
 {
     for (size_t i = 0; i < c.len; i++) {
         char one = c.p[i];
@@ -78,12 +79,12 @@ int duda_attachment(struct duda_ctx *d, mk_str file_name)
     size_t n = 0;
     bool is_plain = true;
     while (file_name.len) {
-        mk_str c = next_char(&file_name);
+        mk_str c = next_name_char(&file_name);
         n += c.len;
         if (n > FALLBACK_MAX)
             break;
-        is_plain &= add_fallback(&plain, c);
-        add_encoded(&encoded, c);
+        is_plain &= add_fallback_char(&plain, c);
+        add_encoded_char(&encoded, c);
     }
     mk_buf_add(&value, MK_STR("attachment"));
     if (plain.len)

@@ -160,7 +160,7 @@ struct duda_ctx {
     struct duda_extras *extras; /* NULL: none */
     unsigned n_refused_waits;
     uint8_t n_middleware;     /* number of entries of route_entry->before that were called; n_before + 1: the
-                           * handler, too */
+                           * handler was called, too */
     bool runs_error_handlers; /* the fiber runs error handlers: see service/error_handlers.h */
     bool runs, woken;
     bool is_event_stream;  /* sends server-sent events */

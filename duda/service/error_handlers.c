@@ -14,7 +14,7 @@ static bool is_response(int result)
     return result == 0 || result == DUDA_HANDLED || (result >= 200 && result < 400);
 }
 
-/* Discards what an error handler has written that did not respond. */
+/* Discards the output of an error handler that did not respond. */
 static void discard_response(struct duda_ctx *d)
 {
     mk_buf_clear(&d->out);
@@ -25,7 +25,7 @@ static void discard_response(struct duda_ctx *d)
     (void)mk_response_set_status(d->response, d->extras->error_status);
 }
 
-/* The error handler has failed: the outer ones respond to its error. */
+/* Replaces the error with that of the failed error handler; the outer error handlers respond to it. */
 static void replace_error(struct duda_ctx *d, int result)
 {
     const struct duda_route *r = d->middleware;

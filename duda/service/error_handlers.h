@@ -6,7 +6,7 @@
 #include "service/duda_ctx.h"
 
 /* Calls the error handlers of d->extras in turn, on the stack of a fiber. Returns the result of the handler
- * that has responded; DUDA_NEXT: none has, and the server shall send its page for extras->error_status. */
+ * that responded; DUDA_NEXT: none did, and the server sends its error page for extras->error_status. */
 int duda_error_handlers_run(struct duda_ctx *d) DUDA_COLD;
 
 #endif

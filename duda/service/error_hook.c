@@ -54,15 +54,16 @@ static mk_str path_below_mounts(const struct duda_error_host *h, mk_str path)
 }
 
 /* Does the status say that the path, or the method, is unknown? Such an error belongs to the service even if
- * another handler, such as the files of the host, responded last. */
+ * another handler, such as the one for static files, responded last. */
 static bool is_unknown_resource(unsigned status)
 {
     return status == 404 || status == 405 || status == 501;
 }
 
 /* Returns the entry whose error handlers respond; NULL if there are none. */
-static const struct duda_route_entry *find_entry(const struct duda_error_host *h, struct mk_request *request,
-                                                 unsigned status, mk_str path, struct mk_router_match *match)
+static const struct duda_route_entry *find_error_entry(const struct duda_error_host *h,
+                                                       struct mk_request *request, unsigned status,
+                                                       mk_str path, struct mk_router_match *match)
 {
     const struct duda_route_table *table = h->service_entry->table;
     const struct mk_router *router;
@@ -75,7 +76,7 @@ static const struct duda_route_entry *find_entry(const struct duda_error_host *h
     return router || is_unknown_resource(status) ? duda_route_table_find_errors(table, host, path) : NULL;
 }
 
-/* Returns the context of the handler of this service that has handled the request; NULL if there is none. */
+/* Returns the context of the handler of this service that handled the request; NULL if there is none. */
 static struct duda_ctx *find_handler(const struct duda_error_host *h, struct mk_request *request)
 {
     const struct mk_handler *handler = mk_request_handler(request);
@@ -84,14 +85,14 @@ static struct duda_ctx *find_handler(const struct duda_error_host *h, struct mk_
     return d && d->owner == &h->service_entry->has ? d : NULL;
 }
 
-/* Cancels a handler that the server no longer waits for. It must not change the response. */
+/* Cancels a handler that the server no longer waits for. The handler must not change the response. */
 static void cancel_handler(struct duda_ctx *d)
 {
     d->output = DUDA_OUTPUT_STREAMED;
     duda_scheduler_cancel(d);
 }
 
-/* Creates a context for an error without a handler. */
+/* Creates a context for an error that did not occur in a handler of the service. */
 static struct duda_ctx *create_ctx(const struct duda_error_host *h, struct mk_request *request,
                                    struct mk_response *response, const struct duda_route_entry *entry,
                                    mk_str path, const struct mk_router_match *match)
@@ -108,8 +109,8 @@ static struct duda_ctx *create_ctx(const struct duda_error_host *h, struct mk_re
     return d;
 }
 
-/* Makes a crash count for the error handlers instead of the route: otherwise a disabled route, whose 503 they
- * respond to, would crash again and again. */
+/* Counts crashes in the crash slot of the error handlers, not in that of the route. The error handlers also
+ * respond to the 503 of a disabled route, and could otherwise crash for each of its requests. */
 static bool count_crashes_of_error_handlers(struct duda_ctx *d)
 {
     struct duda_route_entry *entry = mk_request_alloc(d->request, sizeof *entry);
@@ -137,7 +138,7 @@ enum mk_verdict duda_service_error(struct mk_request *request, struct mk_respons
 {
     const struct duda_error_host *h = host_data;
     const struct duda_ctx_ref *ctx_ref = mk_request_attached(request, h);
-    if (ctx_ref) /* the error handlers wait */
+    if (ctx_ref) /* the error handlers are suspended */
         return ctx_ref->d ? duda_scheduler_run_error_handlers(ctx_ref->d) : MK_NEXT;
     struct mk_router_match match;
     unsigned status = mk_response_status(response);
@@ -150,7 +151,7 @@ enum mk_verdict duda_service_error(struct mk_request *request, struct mk_respons
         d = NULL;
     }
     const struct duda_route_entry *entry = d        ? d->route_entry
-                                           : path.p ? find_entry(h, request, status, path, &match)
+                                           : path.p ? find_error_entry(h, request, status, path, &match)
                                                     : NULL;
     if (!entry || !entry->errors || (d && d->terminated) ||
         duda_route_slot_disabled_s(entry->errors->route_slot, mk_request_time(request)))

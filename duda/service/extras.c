@@ -18,7 +18,7 @@ struct duda_extras *duda_extras_get(struct duda_ctx *d)
     return d->extras;
 }
 
-static void destroy_entry(struct duda_attachment *v)
+static void destroy_attachment(struct duda_attachment *v)
 {
     if (v->destroy)
         v->destroy(v->data);
@@ -31,7 +31,7 @@ static void free_attachments(struct duda_extras *extras)
     struct duda_attachment *v;
     while ((v = extras->attachments)) {
         extras->attachments = v->next;
-        destroy_entry(v);
+        destroy_attachment(v);
     }
 }
 
@@ -45,7 +45,7 @@ void duda_extras_free(struct duda_ctx *d)
 
 /* ---- Attachments ---- */
 
-/* Returns the link to the entry, or to the end of the list. */
+/* Returns the link that points to the entry with this key, or the last link of the list. */
 static struct duda_attachment **find_attachment(struct duda_extras *extras, const void *key)
 {
     struct duda_attachment **at = &extras->attachments;
@@ -60,7 +60,7 @@ static void remove_attachment(struct duda_ctx *d, const void *key)
     if (!v)
         return;
     *at = v->next;
-    destroy_entry(v);
+    destroy_attachment(v);
 }
 
 /* Does nothing if no data is attached under the key. */

@@ -9,14 +9,14 @@
 #include "service/duda_ctx.h"
 
 enum {
-    NAME_MAX_ = 63, /* of a family for Prometheus: monkey/stats.h */
+    FAMILY_NAME_MAX = 63, /* maximum length of a metric family's name: see monkey/stats.h */
     LABEL_NAME_MAX = 15,
     HELP_MAX = 159,
     BUCKETS = 256,
     KEY_MAX = MK_STAT_LABELS_MAX * DUDA_METRIC_LABEL_VALUE_MAX,
 };
 
-/* A series that this worker counts in. */
+/* A series that this worker updates. */
 struct series_entry {
     struct series_entry *next;
     unsigned table;
@@ -63,7 +63,7 @@ static const char *check_label_names(const struct duda_metric *m)
 static const char *check_metric(const struct duda_metric *m, const struct duda_service *service)
 {
     mk_str name = mk_str_from_c(m->name ? m->name : "");
-    if (!is_identifier(name) || strlen(service->name) + 1 + name.len > NAME_MAX_)
+    if (!is_identifier(name) || strlen(service->name) + 1 + name.len > FAMILY_NAME_MAX)
         return "its name must consist of letters, digits and `_`, with at most 63 characters including the "
                "name of the service";
     if (m->kind == DUDA_METRIC_COUNTER && !mk_str_ends(name, MK_STR("_total")))
@@ -82,7 +82,7 @@ static unsigned register_metric(struct mk_stat_registry *registry, const struct 
                                               [DUDA_METRIC_GAUGE] = MK_STAT_GAUGE,
                                               [DUDA_METRIC_HISTOGRAM] = MK_STAT_NUMBER_HISTOGRAM,
                                               [DUDA_METRIC_DURATION] = MK_STAT_HISTOGRAM};
-    char name[NAME_MAX_ + 1];
+    char name[FAMILY_NAME_MAX + 1];
     snprintf(name, sizeof name, "%s_%s", service->name, m->name);
     const struct mk_stat_metric metric = {
         .name = name, .help = m->help, .column = "value", .kind = kinds[m->kind]};
@@ -204,7 +204,8 @@ static void make_label_key(struct label_key *key, const mk_str *values, size_t n
 static struct series_entry **find_bucket(struct duda_metrics_cache *cache, unsigned table,
                                          const struct label_key *key)
 {
-    uint32_t hash = 2166136261u ^ table; /* FNV-1a; a table has few series, whatever clients send */
+    uint32_t hash =
+        2166136261u ^ table; /* FNV-1a; unkeyed, because a table has few series, whatever clients send */
     for (size_t i = 0; i < key->n; i++)
         for (size_t k = 0; k < key->values[i].len; k++)
             hash = (hash ^ (unsigned char)key->values[i].p[k]) * 16777619u;
@@ -222,8 +223,8 @@ static bool is_entry_of(const struct series_entry *e, unsigned table, const stru
     return true;
 }
 
-static struct series_entry *find_entry(struct duda_metrics_cache *cache, unsigned table,
-                                       const struct label_key *key)
+static struct series_entry *find_series_entry(struct duda_metrics_cache *cache, unsigned table,
+                                              const struct label_key *key)
 {
     struct series_entry *e = *find_bucket(cache, table, key);
     while (e && !is_entry_of(e, table, key))
@@ -240,7 +241,7 @@ static bool has_label_values(const struct mk_stat_registry *registry, uint32_t s
     return true;
 }
 
-/* Does the table have space for a series with these values, or contain it? */
+/* Returns whether the table contains a series with these label values, or has space for one. */
 static bool may_have_series(const struct mk_stat_registry *registry, unsigned table,
                             const struct label_key *key)
 {
@@ -251,8 +252,8 @@ static bool may_have_series(const struct mk_stat_registry *registry, unsigned ta
     return n + 1 < DUDA_METRIC_SERIES_MAX; /* one more for `other` */
 }
 
-static struct series_entry *add_entry(struct duda_worker_ctx *worker_ctx, unsigned table,
-                                      const struct label_key *key)
+static struct series_entry *add_series_entry(struct duda_worker_ctx *worker_ctx, unsigned table,
+                                             const struct label_key *key)
 {
     struct mk_stat_registry *registry = mk_worker_statistics(worker_ctx->worker);
     struct series_entry **bucket = find_bucket(worker_ctx->metrics, table, key), *e;
@@ -275,7 +276,7 @@ static struct series_entry *add_entry(struct duda_worker_ctx *worker_ctx, unsign
     return e;
 }
 
-/* Other workers may have created series of the full table that this worker does not know. */
+/* Adds the series that other workers have created in the full table to the cache of this worker. */
 static void load_all_series(struct duda_worker_ctx *worker_ctx, unsigned table, size_t n_labels)
 {
     const struct mk_stat_registry *registry = mk_worker_statistics(worker_ctx->worker);
@@ -286,8 +287,8 @@ static void load_all_series(struct duda_worker_ctx *worker_ctx, unsigned table, 
         for (size_t i = 0; i < n_labels; i++)
             values[i] = mk_stat_label(registry, s, (unsigned)i);
         make_label_key(&key, values, n_labels);
-        if (!find_entry(worker_ctx->metrics, table, &key))
-            (void)add_entry(worker_ctx, table, &key);
+        if (!find_series_entry(worker_ctx->metrics, table, &key))
+            (void)add_series_entry(worker_ctx, table, &key);
     }
 }
 
@@ -306,7 +307,7 @@ static struct series_entry *add_series(struct duda_ctx *d, const struct duda_met
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
     struct table_state *state = find_table_state(worker_ctx->metrics, table);
     if (!state->is_full && may_have_series(mk_worker_statistics(worker_ctx->worker), table, key))
-        return add_entry(worker_ctx, table, key);
+        return add_series_entry(worker_ctx, table, key);
     if (!state->is_full) {
         state->is_full = true;
         load_all_series(worker_ctx, table, key->n);
@@ -316,8 +317,8 @@ static struct series_entry *add_series(struct duda_ctx *d, const struct duda_met
                  m->name, m->file, m->line, DUDA_METRIC_SERIES_MAX);
     }
     make_label_key(key, other, key->n);
-    struct series_entry *e = find_entry(worker_ctx->metrics, table, key);
-    return e ? e : add_entry(worker_ctx, table, key);
+    struct series_entry *e = find_series_entry(worker_ctx->metrics, table, key);
+    return e ? e : add_series_entry(worker_ctx, table, key);
 }
 
 static size_t count_labels(const struct duda_metric *m)
@@ -338,8 +339,8 @@ static void report_wrong_count(struct duda_ctx *d, const struct duda_metric *m, 
     state->is_reported = true;
 }
 
-/* Returns the number of the metric's table; 0 if nothing is counted. Metrics of another service, or calls
- * outside of a service, count nothing. */
+/* Returns the number of the metric's table; 0 if the metric is not counted, such as a metric of another
+ * service, or a call outside of a service. */
 static unsigned find_table(struct duda_ctx *d, const struct duda_metric *m)
 {
     const struct duda_metric_tables *t = d->owner ? d->owner->metrics : NULL;
@@ -363,7 +364,7 @@ static const struct series_entry *find_series(struct duda_ctx *d, const struct d
         return NULL;
     }
     make_label_key(&key, values, n);
-    struct series_entry *e = find_entry(d->worker_ctx->metrics, table, &key);
+    struct series_entry *e = find_series_entry(d->worker_ctx->metrics, table, &key);
     return e ? e : add_series(d, m, table, &key);
 }
 

@@ -14,8 +14,8 @@ struct duda_metric_tables {
 
 struct duda_metrics_cache;
 
-/* Registers the metrics of a service. Reports errors in them, and returns false. *out is NULL if the service
- * has none. */
+/* Registers the metrics of a service. Reports errors in their definitions, and then returns false. *out is
+ * NULL if the service has no metrics. */
 bool duda_metrics_load(struct mk_config *config, const struct duda_service *service,
                        const struct duda_metric_tables **out);
 void duda_metrics_cache_free(struct duda_metrics_cache *cache);

@@ -9,7 +9,7 @@
 #define TIME_MASK (((uint64_t)1 << TIME_BITS) - 1)
 #define KEY_SHIFT (USES_BITS + TIME_BITS)
 
-enum { TRIES = 64 };
+enum { TRIES = 64 }; /* after that many lost races, a use is not counted */
 
 _Static_assert((int)DUDA_RATE_MAX == (int)USES_MASK, "the number of uses has 18 bits");
 _Static_assert((int)DUDA_RATE_WINDOW_MAX_S < (int)(TIME_MASK / 2),
@@ -43,7 +43,8 @@ bool duda_rate_parse(mk_str text, struct duda_rate *out)
     return false;
 }
 
-/* Returns the age of the window in seconds. A clock that was set back makes it large, which ends the window. */
+/* Returns the age of the window in seconds. If the clock was set back, the age is large, and the window
+ * ends. */
 static uint32_t window_age(uint64_t word, int64_t now)
 {
     return (uint32_t)(((uint64_t)now - (word >> USES_BITS)) & TIME_MASK);
@@ -54,14 +55,14 @@ static bool is_current(uint64_t word, uint64_t hash, const struct duda_rate *rat
     return word && word >> KEY_SHIFT == hash >> KEY_SHIFT && window_age(word, now) < rate->window_s;
 }
 
-/* Returns whether the entry `word` is evicted before the entry `other`. The table does not know the window of
- * other limits: their entries are compared by uses. */
+/* Returns whether the entry `word` is evicted before the entry `other`. The table does not store the windows
+ * of the limits, so their entries are compared by the number of uses. */
 static bool is_evicted_before(uint64_t word, uint64_t other)
 {
     return (word & USES_MASK) < (other & USES_MASK);
 }
 
-/* Returns the slot of the key, or a free or old one, or the first to be evicted. */
+/* Returns the index of the key's slot, else of a free or expired slot, else of the slot to evict. */
 static size_t choose_slot(const uint64_t *words, uint64_t hash, int64_t now)
 {
     size_t best = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters of rate limits, in memory shared by all workers. The table has a fixed size: if a bucket is full, the
- * counter with the fewest uses is evicted. There are no locks: an entry is one word, so a dying worker leaves
- * nothing inconsistent. Independent of requests. */
+/* Counters of rate limits, in memory shared by all workers. The table has a fixed size: if all slots of a
+ * line are in use, the counter with the fewest uses is evicted. There are no locks: an entry is one word, so
+ * a dying worker leaves nothing inconsistent. */
 #ifndef DUDA_SERVICE_RATE_TABLE_H
 #define DUDA_SERVICE_RATE_TABLE_H
 
@@ -18,7 +18,7 @@ enum {
 
 struct duda_rate_table {
     _Atomic uint32_t is_ready;
-    struct mk_hash_key key; /* secret, so that clients cannot choose their bucket */
+    struct mk_hash_key key; /* secret, so that clients cannot choose their line */
     struct {
         _Atomic uint64_t slots[DUDA_RATE_SLOTS];
     } lines[DUDA_RATE_LINES];
@@ -39,7 +39,8 @@ struct duda_rate_state {
     uint32_t remaining; /* uses left in the window */
     uint32_t reset_s;   /* seconds until the window ends, at least 1 */
 };
-/* Counts a use of the key. Returns false if the limit is exceeded. `now` is in seconds. */
+/* Counts a use of the key. Returns false, and counts nothing, if the limit is reached. `now` is in
+ * seconds. */
 bool duda_rate_table_use(struct duda_rate_table *t, mk_str key, const struct duda_rate *rate, int64_t now,
                          struct duda_rate_state *out);
 

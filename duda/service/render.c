@@ -93,7 +93,8 @@ static int render_template(struct duda_ctx *d, const struct duda_template *t, bo
     char reason[REASON_MAX];
     struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct duda_scratch_buf page;
-    /* During development a misspelled name is an error. Optional sections are common, and stay allowed. */
+    /* During development, a misspelled name is an error, except that of a section: sections are often
+     * optional. */
     const struct duda_render_options how = {.find_partial = find_partial_template,
                                             .ctx = d,
                                             .strict = duda_memory_is_dev_mode(d->worker_ctx),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The body of a request, and how it is encoded. */
+/* Checks the encoding of request bodies. */
 #ifndef DUDA_SERVICE_REQUEST_BODY_H
 #define DUDA_SERVICE_REQUEST_BODY_H
 

@@ -34,8 +34,8 @@ static inline struct duda_ctx *duda_request_ctx_alloc(struct mk_request *request
     return d;
 }
 
-/* Returns a context with the parameters of the matched route. It lives until the request ends, and is freed
- * then. NULL if out of memory. Inline, because every request needs one. */
+/* Returns a context with the parameters of the matched route; NULL if out of memory. The end of the request
+ * frees it. Inline, because every request needs a context. */
 static inline struct duda_ctx *duda_request_ctx_new(struct mk_request *request,
                                                     const struct mk_router_match *match)
 {

@@ -50,13 +50,13 @@ static bool count_use(struct duda_ctx *d, const struct rate_limit *limit, struct
     mk_str key = limit->key ? limit->key(d) : MK_STR_NULL;
     const struct {
         uint64_t name, is_address, key;
-    } both = {mk_hash(&limit->table->key, limit->name), !key.p,
-              mk_hash(&limit->table->key, key.p ? key : address_key(d, &address))};
-    return duda_rate_table_use(limit->table, mk_str_of((const char *)&both, sizeof both), &limit->rate,
+    } use = {mk_hash(&limit->table->key, limit->name), !key.p,
+             mk_hash(&limit->table->key, key.p ? key : address_key(d, &address))};
+    return duda_rate_table_use(limit->table, mk_str_of((const char *)&use, sizeof use), &limit->rate,
                                mk_request_time(d->request), state);
 }
 
-static int set_number(struct duda_ctx *d, const char *name, uint32_t n)
+static int set_number_header(struct duda_ctx *d, const char *name, uint32_t n)
 {
     char buf[24];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
@@ -67,9 +67,9 @@ static int set_number(struct duda_ctx *d, const char *name, uint32_t n)
 static int set_rate_headers(struct duda_ctx *d, const struct rate_limit *limit,
                             const struct duda_rate_state *state)
 {
-    int e = set_number(d, "RateLimit-Limit", limit->rate.max);
-    e = e ? e : set_number(d, "RateLimit-Remaining", state->remaining);
-    return e ? e : set_number(d, "RateLimit-Reset", state->reset_s);
+    int e = set_number_header(d, "RateLimit-Limit", limit->rate.max);
+    e = e ? e : set_number_header(d, "RateLimit-Remaining", state->remaining);
+    return e ? e : set_number_header(d, "RateLimit-Reset", state->reset_s);
 }
 
 static duda_verdict check_rate(struct duda_ctx *d)
@@ -79,7 +79,7 @@ static duda_verdict check_rate(struct duda_ctx *d)
     bool is_allowed = count_use(d, limit, &state);
     int e = set_rate_headers(d, limit, &state);
     if (!e && !is_allowed)
-        e = set_number(d, "Retry-After", state.reset_s);
+        e = set_number_header(d, "Retry-After", state.reset_s);
     return e ? e : is_allowed ? DUDA_NEXT : 429;
 }
 
@@ -113,7 +113,8 @@ static bool are_labels(mk_str s)
     return s.len > 0 && s.p[0] != '.';
 }
 
-/* A `*` in the pattern stands for labels of a host name. */
+/* Returns whether the origin matches the pattern, in which `*` stands for one or more labels of a host
+ * name. */
 static bool origin_matches(mk_str pattern, mk_str origin)
 {
     mk_str rest = pattern, scheme = mk_str_cut(&rest, '*');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `.rate` and `.auth` of routes and groups, and DUDA_CORS(): compiled to middleware. */
+/* Converts `.rate` and `.auth` of routes and groups, and DUDA_CORS(), to middleware. */
 #ifndef DUDA_SERVICE_ROUTE_POLICY_H
 #define DUDA_SERVICE_ROUTE_POLICY_H
 
@@ -20,10 +20,11 @@ const struct duda_route *duda_route_policy_rate(struct mk_config *config, const 
 const struct duda_route *duda_route_policy_auth(struct mk_config *config, const struct duda_route *entry,
                                                 duda_fn *fn, const void *data);
 
-/* Adds the headers for responses, without a handler. */
+/* Adds the CORS headers to a response. Needs no handler. */
 void duda_route_policy_add_cors_headers(struct mk_request *request, struct mk_response *response,
                                         const struct duda_cors *cors);
-/* Returns the method that a preflight request asks about; absent if this is none. */
+/* Returns the method that a preflight request asks about; absent if the request is not a preflight
+ * request. */
 mk_str duda_route_policy_preflight_method(const struct mk_request *request);
 /* Writes the response to a preflight request. */
 void duda_route_policy_respond_preflight(struct mk_request *request, struct mk_response *response,

@@ -207,7 +207,7 @@ static void push_rate(struct route_table_builder *m, const struct duda_route *r,
         push_policy(m, list, n, policy);
 }
 
-/* Adds the limit by client address, which protects all that follows. */
+/* Adds the limit by client address, which applies before all other middleware of the entry. */
 static void push_address_rate(struct route_table_builder *m, const struct duda_route *r, mk_str pattern,
                               const struct duda_route **list, size_t *n)
 {
@@ -215,7 +215,7 @@ static void push_address_rate(struct route_table_builder *m, const struct duda_r
         push_rate(m, r, pattern, list, n);
 }
 
-/* Adds the authentication, and the limit whose key may depend on it. */
+/* Adds the authentication, and then the limit with a `.rate_key`, which may depend on the user. */
 static void push_auth(struct route_table_builder *m, const struct duda_route *r, mk_str pattern,
                       const struct duda_route **list, size_t *n)
 {
@@ -233,7 +233,8 @@ static void push_auth(struct route_table_builder *m, const struct duda_route *r,
         report_route_error(m, r, MK_STR("a `.rate_key` needs a `.rate`"));
 }
 
-/* Sets the functions before a route: those of its policies, around those of its groups. */
+/* Sets the functions that run before a route: its CORS policy and the limit by client address, then the
+ * functions of its groups, then its authentication. */
 static void set_before(struct route_table_builder *m, struct duda_route_entry *entry,
                        const struct group_scope *s)
 {
@@ -299,7 +300,7 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
         add_to_router(m, entry);
 }
 
-/* Returns `outer` if it fails. */
+/* On failure, returns `outer`. */
 static const struct duda_middleware *push_middleware(struct route_table_builder *m,
                                                      const struct duda_route *r,
                                                      const struct duda_middleware *outer,
@@ -445,7 +446,8 @@ static void walk_route_table(struct route_table_builder *m, const struct duda_ro
     }
 }
 
-/* Reports routes with the same `.url_name` and different patterns: duda_url_for() could not choose. */
+/* Reports routes with the same `.url_name` and different patterns: duda_url_for() could not choose between
+ * them. */
 static void check_url_names(struct route_table_builder *m)
 {
     const struct duda_route_table *t = m->table;

@@ -73,14 +73,14 @@ const struct duda_route_entry *duda_route_table_find(const struct duda_route_tab
 
 /* Returns whether the service has DUDA_ERROR() entries. */
 bool duda_route_table_has_errors(const struct duda_route_table *t);
-/* Returns an entry with the error handlers of the innermost group whose prefix the path has; NULL if there are
+/* Returns an entry with the error handlers of the innermost group that contains the path; NULL if there are
  * none. */
 const struct duda_route_entry *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,
                                                             mk_str path);
 
 /* Returns whether the service has DUDA_CORS() entries. */
 bool duda_route_table_has_cors(const struct duda_route_table *t);
-/* Returns the policy of the innermost group whose prefix the path has; NULL if there is none. */
+/* Returns the policy of the innermost group that contains the path; NULL if there is none. */
 const struct duda_cors *duda_route_table_find_cors(const struct duda_route_table *t, mk_str host,
                                                    mk_str path);
 

@@ -44,8 +44,8 @@ static int check_requirement(struct duda_ctx *d, const struct duda_route *r)
     return d->cancel_error ? d->cancel_error : allows ? DUDA_NEXT : (int)r->status;
 }
 
-/* DUDA_NEXT: the middleware lets the handler run. If the functions of DUDA_AROUND() entries have already run
- * the handler, the result is theirs. */
+/* Returns DUDA_NEXT if the handler shall run. A DUDA_AROUND() function may already have run the handler with
+ * duda_next(); the result is then that of the function. */
 static int run_before_middleware(struct duda_ctx *d)
 {
     const struct duda_route_entry *entry = d->route_entry;
@@ -58,7 +58,7 @@ static int run_before_middleware(struct duda_ctx *d)
     return d->session_error ? d->session_error : result;
 }
 
-/* Inlined in two functions: most handlers have no middleware, and then cost no further call. */
+/* Inlined into both callers, so that a handler without middleware costs no additional call. */
 static inline __attribute__((always_inline)) int run_middleware_and_handler(struct duda_ctx *d)
 {
     const struct duda_route *route = d->route_entry->route;
@@ -349,7 +349,7 @@ static void set_default_content_type(struct duda_ctx *d)
     (void)mk_response_add_default(d->response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
 }
 
-/* The response is complete, apart from the preconditions and ranges of the request. */
+/* Applies the preconditions and ranges of the request to a complete response. */
 DUDA_COLD static enum mk_verdict finish_conditional_response(struct duda_ctx *d)
 {
     int e = mk_response_make_conditional(d->request, d->response, d->conditional);

@@ -17,7 +17,7 @@ enum mk_verdict duda_scheduler_run(struct duda_ctx *d);
 /* Prepares a handler that has ended, or a new context, to run the error handlers of d->extras. Returns 0 or
  * -ENOMEM. */
 int duda_scheduler_start_error_handlers(struct duda_ctx *d);
-/* Runs them until they wait or return; the result is the verdict for the server. */
+/* Runs the error handlers until they wait or return. Returns the verdict for the server. */
 enum mk_verdict duda_scheduler_run_error_handlers(struct duda_ctx *d);
 
 /* Prepares the worker for handlers. Returns 0 or -ENOMEM. */

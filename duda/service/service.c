@@ -94,7 +94,8 @@ static void prepare_cookie_crypto(struct duda_plugin_config *duda, const struct 
         (void)duda_session_config_load_crypto(duda->session_config); /* the calls report a missing OpenSSL */
 }
 
-/* Sessions in cookies cannot be revoked by user, unless the service has a store of its own. */
+/* Warns if the service lists or revokes sessions, which is impossible for sessions in cookies. A service with
+ * its own store keeps no sessions in cookies. */
 static void warn_about_cookie_sessions(struct mk_config *config, struct duda_plugin_config *duda,
                                        const struct duda_service *service)
 {
@@ -106,7 +107,7 @@ static void warn_about_cookie_sessions(struct mk_config *config, struct duda_plu
         duda_dynsym_calls_any(service, stores, MK_LEN(stores)))
         return;
     mk_config_warn(config, NULL, NULL,
-                   "the service `%s` ends sessions of a user on other devices, which is not possible with "
+                   "the service `%s` lists or revokes the sessions of a user, which is not possible with "
                    "`Store cookie`: these functions will return -ENOTSUP",
                    service->name);
     mk_config_hint(config, "keep sessions in memory, or in a [KV] or [REDIS] section");
@@ -390,7 +391,7 @@ bool duda_service_explain(struct mk_request *request, void *data)
     return entry || router;
 }
 
-/* Returns the policy of the path's route for that method; NULL if there is none. */
+/* Returns the CORS policy of the route for this path and method; NULL if there is none. */
 static const struct duda_cors *find_cors_of_method(const struct mount *mount, struct mk_request *request,
                                                    mk_str path, mk_str method)
 {
@@ -414,7 +415,8 @@ static bool respond_preflight(struct mk_request *request, struct mk_response *re
     return cors != NULL;
 }
 
-/* Adds the headers of CORS to a response without a handler: 405, or 404 of what comes after the service. */
+/* Adds the CORS headers to a response that no handler of the service sends: a 405, or the 404 of a later
+ * handler. */
 static void add_cors_headers(struct mk_request *request, struct mk_response *response,
                              const struct mount *mount, mk_str path, bool has_routes)
 {

@@ -9,7 +9,7 @@
 int duda_service_folder_open(const struct duda_service *service, const char *name);
 
 /* Appends the content of a regular file of at most `max` bytes. Returns 0 or a negative errno value; -EFBIG:
- * it is larger, or no regular file. */
+ * the file is larger, or not a regular file. */
 int duda_service_folder_read(int folder, const char *name, size_t max, struct mk_buf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions for handlers that concern the user of a session, and all sessions of a user. */
+/* Functions for handlers: the user of a session, and all sessions of a user. */
 #include <errno.h>
 
 #include "service/session_request.h"
@@ -11,7 +11,7 @@ static bool is_valid_user(mk_str user)
     return user.len > 0 && user.len <= DUDA_SESSION_USER_MAX;
 }
 
-/* A browser that changes its user starts with an empty session. */
+/* If another user logs in with the same browser, the session begins empty. */
 static int leave_other_user(struct duda_session *s, mk_str user)
 {
     mk_str other = duda_session_own_value(s, DUDA_SESSION_USER);
@@ -93,7 +93,7 @@ int duda_session_revoke_others(struct duda_ctx *d)
     return e;
 }
 
-/* Prepares the other session that an entry of the list names. */
+/* Initializes *other as the session that an entry of the list describes. */
 static void init_listed_session(struct duda_session *other, const struct duda_session *s,
                                 const struct duda_session_entry *head)
 {
@@ -123,8 +123,8 @@ int duda_session_revoke(struct duda_ctx *d, mk_str user, mk_str id)
 }
 
 /* Reads an entry of the list. Returns -ENOENT if its session has ended. */
-static int read_entry(const struct duda_session *s, const struct duda_session_pair *p,
-                      struct duda_session_info *out)
+static int read_list_entry(const struct duda_session *s, const struct duda_session_pair *p,
+                           struct duda_session_info *out)
 {
     struct duda_session other;
     struct duda_session_entry head;
@@ -159,7 +159,7 @@ static int read_list(const struct duda_session *s, struct duda_session *list, st
     size_t kept = 0;
     for (size_t i = 0; i < list->n; i++) {
         struct duda_session_info info;
-        int e = read_entry(s, &list->pairs[i], &info);
+        int e = read_list_entry(s, &list->pairs[i], &info);
         if (e == -ENOENT)
             continue;
         if (e)

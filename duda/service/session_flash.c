@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flash messages. With sessions in a store they have a record of their own, which the first reader deletes:
- * of two concurrent pages, one shows them. A session in a cookie contains them. */
+/* Flash messages. A session store keeps the messages of a session in a separate record, which the first
+ * reader deletes: of two concurrent pages, only one shows them. A session in a cookie contains its
+ * messages. */
 #include <errno.h>
 
 #include "service/session_request.h"
@@ -57,17 +58,16 @@ static bool is_message(const struct duda_session_pair *p)
     return mk_str_starts(p->name, MK_STR(FLASH_NAME));
 }
 
-/* The strings live as long as the request. */
+/* The strings of the messages live as long as the request. */
 static void read_messages(struct duda_session *from, struct duda_flash_message *all, size_t *n)
 {
     for (unsigned i = 0; i < DUDA_FLASH_MAX; i++) {
         mk_str name = duda_sprintf(from->d, FLASH_NAME "%u", i);
         const struct duda_session_pair *p = name.p ? duda_session_find_pair(from, name) : NULL;
-        if (!p)
-            continue;
-        mk_str category = mk_str_from_c(p->value.p);
-        all[(*n)++] = (struct duda_flash_message){.category = category.p,
-                                                  .text = mk_str_skip(p->value, category.len + 1)};
+        size_t end = p ? mk_str_find(p->value, '\0') : MK_STR_NONE;
+        if (end != MK_STR_NONE)
+            all[(*n)++] =
+                (struct duda_flash_message){.category = p->value.p, .text = mk_str_skip(p->value, end + 1)};
     }
 }
 

@@ -225,7 +225,7 @@ static int save_in_store(const struct duda_session *s, const struct duda_session
                                                                          left);
 }
 
-static int save_for(struct duda_session *s, uint32_t left)
+static int save_with_ttl(struct duda_session *s, uint32_t left)
 {
     const struct duda_session_store *store = session_store_of(s->d);
     char *buf = duda_session_record_buf(s);
@@ -239,7 +239,7 @@ static int save_for(struct duda_session *s, uint32_t left)
 
 int duda_session_store_save(struct duda_session *s)
 {
-    int e = save_for(s, duda_session_ttl_s(s));
+    int e = save_with_ttl(s, duda_session_ttl_s(s));
     if (!e)
         s->is_new = false;
     if (e == -ENOENT) {
@@ -251,12 +251,13 @@ int duda_session_store_save(struct duda_session *s)
 
 int duda_session_store_put(struct duda_session *s, uint32_t seconds)
 {
-    s->is_new = !duda_session_is_in_memory(s->d); /* memory inserts without looking for a record of that ID */
-    int e = save_for(s, seconds);
+    s->is_new =
+        !duda_session_is_in_memory(s->d); /* in memory, an insertion replaces no record with this ID */
+    int e = save_with_ttl(s, seconds);
     if (e != -ENOENT)
         return e;
     s->is_new = true;
-    return save_for(s, seconds);
+    return save_with_ttl(s, seconds);
 }
 
 int duda_session_store_check(struct duda_session *s, int64_t *used)

@@ -31,7 +31,7 @@ int duda_session_store_delete(struct duda_session *s);
 /* Creates or replaces a record that other requests may write at the same time, and keeps it for `seconds`. */
 int duda_session_store_put(struct duda_session *s, uint32_t seconds);
 /* Returns 0 if the store has the session with s->key, or -ENOENT, or the error of the store. Does not extend
- * the session. *used is the time of last use; it is unchanged if the store does not know it. */
+ * the session. Raises *used if the store knows of a later use. */
 int duda_session_store_check(struct duda_session *s, int64_t *used);
 
 /* The store that a service has set for itself. */

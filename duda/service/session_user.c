@@ -95,7 +95,8 @@ bool duda_session_user_decode(mk_str value, struct duda_session_entry *out)
     return true;
 }
 
-/* Writes the public ID of the session with that key: a part of the key, which is a hash of the ID. */
+/* Returns the public ID of the session with that key: the beginning of the key, which is a hash of the
+ * session ID. */
 static mk_str public_id(const char key[DUDA_SESSION_ID_LEN])
 {
     return mk_str_of(key, DUDA_SESSION_PUBLIC_ID_LEN);
@@ -129,7 +130,7 @@ int duda_session_user_save_list(struct duda_session *list)
     return e == -ENOENT ? 0 : e;
 }
 
-/* Makes room in a full list: drops the session that was unused for the longest time. */
+/* Drops the least recently used session from a full list. */
 static void drop_oldest_entry(struct duda_session *list)
 {
     struct duda_session_pair *oldest = NULL;
@@ -157,7 +158,8 @@ int duda_session_user_put_entry(struct duda_session *list, const struct duda_ses
     return e;
 }
 
-/* Concurrent logins of the same user overwrite each other's list, so the entry is checked afterwards. */
+/* Concurrent logins of the same user overwrite each other's list, so the function reads the list again to
+ * check the entry. */
 static void add_to_list(const struct duda_session *s, mk_str user, mk_str old_id)
 {
     struct duda_session list;

@@ -9,8 +9,8 @@ enum { RETRY_MIN_MS = 500, RETRY_SPREAD_MS = 3000, KEEP_ALIVE_MIN_MS = 2 };
 
 /* ---- Keep-alive comments ---- */
 
-/* Every call of duda_sse_send() writes whole events, so a comment fits between any two of them. A stream with
- * unsent output needs none: TCP notices if its client is gone. */
+/* duda_sse_send() writes whole events, so a comment fits between any two calls. A stream with unsent output
+ * needs no comment: TCP detects that its client is gone. */
 static void send_keep_alive(struct duda_ctx *d)
 {
     bool is_idle = d->fiber && !d->runs && !d->cancel_error && d->output == DUDA_OUTPUT_STREAMED &&
@@ -21,7 +21,7 @@ static void send_keep_alive(struct duda_ctx *d)
     mk_request_resume(d->request);
 }
 
-/* Runs twice per interval: a stream that has sent nothing since the last time gets a comment. */
+/* Runs twice per interval: a stream that has sent nothing since the last run gets a comment. */
 static void on_keep_alive_timer(struct mk_timer *t)
 {
     struct duda_worker_ctx *worker_ctx = MK_CONTAINER(t, struct duda_worker_ctx, sse_timer);

@@ -144,17 +144,17 @@ static bool report_stalled_handler(struct duda_stall_detector *h, unsigned run, 
 
 /* ---- Warnings in development ---- */
 
-/* The run that is active, as the warnings see it. */
+/* The current run of a handler, as observed for the warnings. */
 struct slow_run {
     unsigned run, warned_run;
-    uint64_t used_us;      /* CPU time since the first tick */
-    uint64_t ticked_us;    /* when the last tick was */
+    uint64_t used_us;      /* CPU time since the first tick of the run */
+    uint64_t ticked_us;    /* time of the last tick */
     unsigned asleep_ticks; /* consecutive punctual ticks without CPU time */
 };
 
-/* On a busy machine, a quick handler may take longer than DUDA_SLOW_MS. Only a handler that computes or sleeps
- * that long gets a warning. A thread without CPU time is asleep, unless it waits for a CPU; this thread then
- * waits for one, too, and its ticks are late. */
+/* On a busy machine, a fast handler may take longer than DUDA_SLOW_MS, so only a handler that computes or
+ * sleeps that long gets a warning. A thread that uses no CPU time sleeps, or waits for a CPU; in the second
+ * case, this thread probably waits for a CPU, too, and its ticks are late. */
 static void warn_about_slow_run(struct duda_stall_detector *h, struct slow_run *slow, unsigned run,
                                 uint64_t used)
 {
@@ -185,7 +185,7 @@ static void warn_about_slow_run(struct duda_stall_detector *h, struct slow_run *
 static void *watch_thread_main(void *arg)
 {
     struct duda_stall_detector *h = arg;
-    const unsigned ratio = TICK_MS / h->tick_ms; /* a stall is judged by the CPU time of TICK_MS */
+    const unsigned ratio = TICK_MS / h->tick_ms; /* stalls are judged by the CPU time used in TICK_MS */
     unsigned last = 0, same = 0, reported_run = 0, ticks = 0;
     struct slow_run slow = {.run = 0};
     uint64_t before = loop_cpu_time_us(h), window = before;

@@ -13,8 +13,8 @@ struct duda_worker_ctx;
 
 enum { DUDA_STALL_MS = 500, DUDA_SLOW_MS = 50 };
 
-/* Watches the calling thread. With `warns`, also prints a warning after DUDA_SLOW_MS. Returns NULL if memory or threads are exhausted; stalls are then not
- * detected. */
+/* Watches the calling thread. With `warns`, also prints a warning about a handler that blocks for
+ * DUDA_SLOW_MS. Returns NULL if memory or threads are exhausted; stalls are then not detected. */
 struct duda_stall_detector *duda_stall_detector_start(const struct duda_worker_ctx *worker_ctx, bool warns);
 void duda_stall_detector_stop(struct duda_stall_detector *h);
 

@@ -17,7 +17,7 @@ int duda_suspend_until(struct duda_ctx *d, enum duda_suspend_reason reason);
 int duda_suspend_cancel(struct duda_ctx *d, int error);
 
 /* Like duda_wait_suspend(), but also returns -ESHUTDOWN if the handler has called duda_end_on_drain() and the
- * worker drains. The wait then has not ended. */
+ * worker drains. The awaited event has then not occurred. */
 int duda_suspend_until_drain(struct duda_wait *wait) MK_API_MUST_USE;
 
 /* A buffer of a waiting function. It is freed by duda_wait_end(), or when the handler is terminated.

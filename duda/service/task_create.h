@@ -6,7 +6,7 @@
 
 #include "service/duda_ctx.h"
 
-/* Like duda_task_spawn(), but the task begins with duda_wake(). */
+/* Like duda_task_spawn(), but the task does not start until the caller calls duda_wake(). */
 int duda_task_create(struct duda_worker_ctx *worker_ctx, const struct duda_task *task, struct duda_ctx **out);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* URLs of routes, from their patterns. */
+/* Builds the URLs of routes from their patterns. */
+#include "service/url.h"
+
 #include <duda/url.h>
 #include <monkey/text.h>
 
-#include "service/duda_ctx.h"
 #include "service/route_table.h"
 
 enum { URL_MAX = 8192, NUMBER_SIZE = 32, PARAMS_MAX = 64 };
@@ -14,11 +15,11 @@ struct url_builder {
     const char *name;
     const struct duda_entry *params;
     size_t n;
-    uint64_t used; /* parameters of the pattern */
+    uint64_t used; /* bit set: the parameters that the pattern contains */
     struct mk_buf out;
 };
 
-static bool fail(struct url_builder *u, const char *problem, mk_str param)
+static bool report_problem(struct url_builder *u, const char *problem, mk_str param)
 {
     duda_log(u->d, MK_LOG_ERROR, "duda_url_for(\"%s\"): %s%s%.*s%s", u->name, problem, param.p ? " `" : "",
              MK_STR_ARG(param), param.p ? "`" : "");
@@ -40,18 +41,18 @@ static const struct duda_route_entry *find_route(struct url_builder *u)
         if (!has_name(entry->route, u->name))
             continue;
         if (found && !mk_str_eq(found->pattern, entry->pattern)) {
-            (void)fail(u, "several patterns have this name: give the routes a `.url_name`", MK_STR_NULL);
+            (void)report_problem(u, "several patterns have this name: give the routes a `.url_name`",
+                                 MK_STR_NULL);
             return NULL;
         }
         found = entry;
     }
     if (!found)
-        (void)fail(u, "there is no such route", MK_STR_NULL);
+        (void)report_problem(u, "there is no such route", MK_STR_NULL);
     return found;
 }
 
-/* Returns the path at which the service is mounted: what precedes d->path in the path of the request. */
-static mk_str mount_prefix(struct duda_ctx *d)
+mk_str duda_url_mount_prefix(struct duda_ctx *d)
 {
     mk_str path;
     if (!d->request)
@@ -64,20 +65,20 @@ static mk_str mount_prefix(struct duda_ctx *d)
 
 /* ---- Values ---- */
 
-/* Formats a value. Returns an absent string for null, and for values that are no text. */
+/* Formats a value. Returns an absent string unless the value is a string, a number or a boolean. */
 static mk_str format_value(struct duda_ctx *d, const struct duda_value *v)
 {
+    char buf[NUMBER_SIZE];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     switch (v->kind) {
     case DUDA_VALUE_TEXT:
         return v->of.text;
     case DUDA_VALUE_BOOL:
-        return v->of.boolean ? MK_STR("true") : MK_STR("false");
     case DUDA_VALUE_INTEGER:
-        return duda_sprintf(d, "%lld", (long long)v->of.integer);
     case DUDA_VALUE_UNSIGNED:
-        return duda_sprintf(d, "%llu", (unsigned long long)v->of.uinteger);
     case DUDA_VALUE_NUMBER:
-        return duda_sprintf(d, "%.17g", v->of.number);
+        duda_value_write(&text, v);
+        return duda_strdup(d, mk_buf_str(&text));
     case DUDA_VALUE_NULL:
     case DUDA_VALUE_RAW:
     case DUDA_VALUE_BYTES:
@@ -140,9 +141,10 @@ static bool find_param(struct url_builder *u, mk_str name, mk_str *value)
         if (mk_str_eq(mk_str_from_c(u->params[i].name), name)) {
             u->used |= (uint64_t)1 << i;
             *value = format_value(u->d, &u->params[i].value);
-            return value->p || fail(u, "no text, number or boolean for the parameter", name);
+            return value->p ||
+                   report_problem(u, "expected a string, a number or a boolean for the parameter", name);
         }
-    return fail(u, "there is no parameter", name);
+    return report_problem(u, "the pattern needs the parameter", name);
 }
 
 /* Adds the value of `:name`, `:name<int>` or `*name`. */
@@ -154,7 +156,7 @@ static bool add_param(struct url_builder *u, mk_str segment)
         return false;
     bool is_int = type.p && mk_str_eq(type, MK_STR("int>"));
     if (is_int ? !is_digits(value) : is_rest ? !is_path(value) : !is_segment(value))
-        return fail(u, "this value does not match the pattern: the parameter", name);
+        return report_problem(u, "the pattern does not allow the value of the parameter", name);
     mk_url_escape(&u->out, value);
     return true;
 }
@@ -184,7 +186,8 @@ static bool add_query(struct url_builder *u)
             continue;
         mk_str value = format_value(u->d, v);
         if (!value.p)
-            return fail(u, "no text, number or boolean for the parameter", mk_str_from_c(u->params[i].name));
+            return report_problem(u, "expected a string, a number or a boolean for the parameter",
+                                  mk_str_from_c(u->params[i].name));
         mk_buf_add_char(&u->out, sep);
         escape_segment(&u->out, mk_str_from_c(u->params[i].name));
         mk_buf_add_char(&u->out, '=');
@@ -202,12 +205,13 @@ mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value para
         u.n = params.n;
     }
     const struct duda_route_entry *entry = find_route(&u);
-    bool good = entry && (u.n <= PARAMS_MAX || fail(&u, "there are more than 64 parameters", MK_STR_NULL));
+    bool good =
+        entry && (u.n <= PARAMS_MAX || report_problem(&u, "there are more than 64 parameters", MK_STR_NULL));
     if (good)
-        mk_url_escape(&u.out, mount_prefix(d));
+        mk_url_escape(&u.out, duda_url_mount_prefix(d));
     good = good && add_path(&u, entry->pattern) && add_query(&u);
     if (good && u.out.failed)
-        (void)fail(&u, "the URL is too long, or memory is exhausted", MK_STR_NULL);
+        (void)report_problem(&u, "the URL is too long, or memory is exhausted", MK_STR_NULL);
     mk_str url = good && !u.out.failed ? duda_strdup(d, mk_buf_str(&u.out)) : MK_STR_NULL;
     mk_buf_free(&u.out);
     return url;
