@@ -117,7 +117,7 @@ static void bind_list(struct form_binding *r, const struct duda_schema_field *m,
 
 /* ---- Maps ---- */
 
-/* Returns the part of the field's name after `prefix.`; absent if the name begins otherwise. */
+/* Returns the part of the field's name after `prefix.`; absent if the name does not begin with it. */
 static mk_str entry_name(mk_str name, mk_str prefix)
 {
     bool is_entry = name.len > prefix.len + 1 && mk_str_starts(name, prefix) && name.p[prefix.len] == '.';
@@ -136,7 +136,7 @@ static void bind_entry(struct form_binding *r, const struct duda_schema_field *m
                   store_field_value(r, value, entry + value->offset, field->value));
 }
 
-/* A repeated field replaces no entry: each name may occur once. */
+/* Returns whether an earlier field has the same name, which is an error in a map. */
 static bool is_repeated_field(const struct mk_form *form, size_t at)
 {
     for (size_t i = 0; i < at; i++)

@@ -141,7 +141,8 @@ static bool read_bool(struct duda_json_cursor *c, const struct duda_schema_field
     return add_rejection(c, begin, path, m, false, duda_schema_field_put_bool(m, at, truth));
 }
 
-/* Runs the custom check of an object or a raw value, unless errors were found: it may rely on the rules. */
+/* Runs the custom check of an object or a raw value, unless errors were found: the check may rely on the
+ * rules. */
 static bool run_field_check(struct duda_json_cursor *c, const struct duda_schema_field *m, const void *at,
                             const struct duda_field_path *path, size_t begin)
 {
@@ -268,6 +269,8 @@ static bool check_names_differ(struct duda_json_cursor *c, const struct duda_sch
     const struct duda_schema_field names = {
         .kind = DUDA_KIND_STRING, .size = m->size, .is_list = true, .is_unique = true};
     size_t offset = duda_schema_field_at(m->schema, 0)->offset;
+    if (map->n < 2)
+        return true;
     struct duda_rejection r = duda_schema_field_check_list(&names, map->at + offset, map->n, c->r.memory);
     if (!r.code || r.is_out_of_memory)
         return add_rejection(c, begin, path, m, true, r);

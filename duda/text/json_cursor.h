@@ -25,7 +25,7 @@ bool duda_json_cursor_add_error(struct duda_json_cursor *c, size_t at,
  * in truncated text). */
 int duda_json_cursor_finish(struct duda_json_cursor *c);
 
-/* Replaces all errors by the error of a reader. */
+/* Replaces all errors with the error of a reader. */
 void duda_json_cursor_set_error(struct duda_validation_errors *errors, const struct mk_allocator *memory,
                                 const struct mk_json_error *info);
 

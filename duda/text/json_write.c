@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formats values as JSON. Structs in lists, the most common responses, take a faster path: their keys are
- * formatted once for the whole list, and the values are copied into the buffer without a value or a call for
- * each of them. */
+ * formatted once for the whole list, and members are copied into the buffer without a struct duda_value or a
+ * call for each of them. */
 #include <duda/json.h>
 #include <monkey/json.h>
 
@@ -9,10 +9,10 @@
 
 /* Limits of the structs that one output prepares. A struct that exceeds them takes the general path. */
 enum { STRUCTS_MAX = 6, MEMBERS_MAX = 32, KEYS_MAX = 448 };
-/* A key is copied in blocks of this size, and a scalar value has at most VALUE_MAX bytes. */
+/* A key is copied in blocks of BLOCK bytes; a scalar value has at most VALUE_MAX bytes. */
 enum { BLOCK = 16, VALUE_MAX = 24 };
 
-/* The members that the fast path writes itself, if they are present. */
+/* The forms of members. The fast path writes all but FORM_OTHER, if they are present. */
 enum member_form { FORM_OTHER, FORM_INTEGER, FORM_BOOL, FORM_STRING, FORM_STRINGS, FORM_OBJECT };
 
 /* A member of a struct with its formatted key, `,"name":`. */
@@ -33,7 +33,7 @@ struct prepared_struct {
 /* The output of one value: a writer, and the structs that have been prepared so far. */
 struct json_output {
     struct mk_json_writer w;
-    bool needs_exact_space; /* the fast path reserved more than the buffer has; the general path may fit */
+    bool needs_exact_space; /* the fast path reserves more space than it needs, and the buffer has less */
     size_t n_structs, n_members, keys_len;
     struct prepared_struct structs[STRUCTS_MAX];
     struct prepared_member members[MEMBERS_MAX];
@@ -43,8 +43,8 @@ struct json_output {
 static void write_value(struct json_output *o, const struct duda_value *v, size_t depth);
 
 /* ---- Space ----
- * The fast path writes through a pointer to the end of the output, and stores the length only before other functions
- * write to the buffer. NULL stands for a buffer that has failed. */
+ * The fast path writes through a pointer to the end of the output, and stores the length only before other
+ * functions write to the buffer. NULL stands for a buffer that has failed. */
 
 static char *output_grow(struct json_output *o, const char *at, size_t n)
 {
@@ -54,7 +54,7 @@ static char *output_grow(struct json_output *o, const char *at, size_t n)
     return at && mk_buf_reserve(out, n) ? out->p + out->len : NULL;
 }
 
-/* Returns `at`, or its new address, with space for n bytes. */
+/* Returns `at`, with space for n bytes; its new address if the buffer has moved. */
 static inline char *output_reserve(struct json_output *o, char *at, size_t n)
 {
     const struct mk_buf *out = o->w.out;
@@ -73,8 +73,8 @@ static inline char *output_begin(struct json_output *o, size_t n)
 typedef signed char byte_block __attribute__((vector_size(BLOCK)));
 typedef uint64_t word_block __attribute__((vector_size(BLOCK)));
 
-/* Returns whether a JSON string may contain all these bytes as they are: no control character, quote, backslash, or
- * byte of a longer UTF-8 sequence, which is negative here. */
+/* Returns whether a JSON string may contain all these bytes as they are: no control character, quote,
+ * backslash, or byte of a longer UTF-8 sequence, which is negative here. */
 static inline bool block_is_plain(byte_block b)
 {
     word_block special = (word_block)((b < 0x20) | (b == '"') | (b == '\\') | (b == 0x7f));
@@ -100,7 +100,7 @@ static inline bool copy_long_if_plain(char *to, mk_str s)
     return block_is_plain(block);
 }
 
-/* Copies up to seven characters, which may overlap. */
+/* Copies up to seven bytes; from four bytes on, as two words that may overlap. */
 static inline bool copy_short_if_plain(char *to, mk_str s)
 {
     const uint64_t spaces = UINT64_C(0x2020202020202020);
@@ -120,7 +120,8 @@ static inline bool copy_short_if_plain(char *to, mk_str s)
     return words_are_plain((uint64_t)last << 32 | first, spaces);
 }
 
-/* Copies a string. Returns false, with a part of it copied, if it contains a character that may need an escape. */
+/* Copies a string. Returns false, with a part of it copied, if it contains a character that may need an
+ * escape. */
 static inline bool copy_if_plain(char *to, mk_str s)
 {
     uint64_t first, last;
@@ -135,7 +136,7 @@ static inline bool copy_if_plain(char *to, mk_str s)
     return words_are_plain(first, last);
 }
 
-/* Writes up to VALUE_MAX bytes, and returns the end of the digits. */
+/* Writes VALUE_MAX bytes, of which the digits are the first ones. Returns the end of the digits. */
 static inline char *copy_digits(char *at, uint64_t n)
 {
     static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334"
@@ -149,7 +150,7 @@ static inline char *copy_digits(char *at, uint64_t n)
     from -= 2;
     memcpy(from, pairs + n * 2, 2);
     from += n < 10;
-    memcpy(at, from, VALUE_MAX); /* what follows replaces the bytes after the digits */
+    memcpy(at, from, VALUE_MAX); /* later output overwrites the bytes after the digits */
     return at + (text + VALUE_MAX - from);
 }
 
@@ -224,7 +225,7 @@ static const struct prepared_struct *find_prepared(const struct json_output *o,
     return NULL;
 }
 
-/* Returns NULL if the limits do not allow another struct, now or in an earlier call. */
+/* Returns NULL if the limits do not allow another struct, or did not allow this one before. */
 static const struct prepared_struct *prepare_struct(struct json_output *o, const struct duda_schema *schema)
 {
     const struct prepared_struct *known = find_prepared(o, schema);
@@ -288,7 +289,7 @@ static char *output_write_strings(struct json_output *o, char *at, const mk_str 
 static char *output_write_struct(struct json_output *o, char *at, const struct prepared_struct *s,
                                  const void *base, size_t depth);
 
-/* Writes a member that is absent, or that has another form. Omits absent optional members. */
+/* Writes a member that is absent, or that the fast path does not support. Omits absent optional members. */
 static char *output_write_other(struct json_output *o, char *at, const struct prepared_member *member,
                                 size_t *skip, const void *base, size_t depth, size_t space)
 {
@@ -316,7 +317,7 @@ static char *output_write_list_of_strings(struct json_output *o, char *at,
     return output_write_strings(o, at, strings, n, space);
 }
 
-/* Writes a member of a form that the fast path knows. */
+/* Writes a member that the fast path supports. */
 static char *output_write_member(struct json_output *o, char *at, const struct prepared_member *member,
                                  const char *base, size_t depth, size_t space)
 {
@@ -339,7 +340,7 @@ static char *output_write_member(struct json_output *o, char *at, const struct p
     return output_reserve(o, at, space);
 }
 
-/* Absent strings are null, or omitted. */
+/* Returns whether the fast path can write the member. An absent string is null, or omitted, so it cannot. */
 static bool member_has_fast_form(const struct prepared_member *member, const char *base, size_t depth)
 {
     mk_str string;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns belong to services, which a reload may unload: the cache compares and copies the text of a
- * pattern. Entries are never freed, since a program has few patterns; the table is a hash table of fixed size
- * whose chains only grow, so that readers need no lock. */
+/* A cache of compiled patterns. Patterns belong to services, which a reload may unload, so the cache compares
+ * and copies their text. An entry lives until this object is unloaded: a program has few patterns. Chains of
+ * the hash table only grow, so readers need no lock. */
 #include "text/pattern.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ int duda_pattern_check(const char *pattern, struct mk_regex_error *error)
     return 0;
 }
 
-/* A server that an application embeds may unload this object. */
+/* An application that embeds the server may unload this object. */
 __attribute__((destructor)) static void free_patterns(void)
 {
     for (size_t i = 0; i < SLOTS; i++) {

@@ -20,7 +20,7 @@ static bool has_unique_elements(const struct duda_schema_field *m)
     return m->is_list && m->kind != DUDA_KIND_OBJECT && m->kind != DUDA_KIND_JSON_RAW;
 }
 
-/* Returns why the rules of the member are wrong; NULL if they are right. */
+/* Returns why the rules of the member are invalid; NULL if they are valid. */
 static const char *check_rules(const struct duda_schema_field *m)
 {
     if ((m->at_least.is_set || m->at_most.is_set) && !is_number(m))
@@ -48,8 +48,9 @@ static const char *check_type(const struct duda_schema_field *m)
         return "a timestamp is an int64_t";
     if (m->kind == DUDA_KIND_OBJECT && !m->schema)
         return "an object needs `.schema`";
-    if (m->is_map && (m->schema->n != 2 || duda_schema_field_at(m->schema, 0)->kind != DUDA_KIND_STRING ||
-                      duda_schema_field_at(m->schema, 0)->is_list))
+    if (m->is_map &&
+        (!m->schema || m->schema->n != 2 || duda_schema_field_at(m->schema, 0)->kind != DUDA_KIND_STRING ||
+         duda_schema_field_at(m->schema, 0)->is_list))
         return "the schema of a map has two members: a string and the value";
     return NULL;
 }

@@ -220,7 +220,7 @@ static int compare_elements(const void *a, const void *b, void *ctx)
     return m->kind == DUDA_KIND_DOUBLE ? compare_doubles(a, b) : compare_integers(a, b, &size);
 }
 
-/* Sorts pointers to the elements, so that a long list from a client takes little time. */
+/* Sorts pointers to the elements: comparing each pair would take too long for a long list from a client. */
 static struct duda_rejection check_elements_differ(const struct duda_schema_field *m, const char *list,
                                                    size_t n, const struct mk_allocator *memory)
 {
@@ -270,8 +270,8 @@ static void describe_length(struct mk_buf *out, size_t min, size_t max, const ch
         mk_buf_addf(out, " of at least %zu %s", min, unit);
 }
 
-/* The numbers that an integer field accepts: its limits, or the range of its type. 64-bit integers have no
- * limits of their own worth naming, except 0. */
+/* Describes the numbers that the field accepts: its limits or, for an integer, the range of its type. The
+ * range of a 64-bit type is not worth describing, except for the 0 of an unsigned one. */
 static void describe_bounds(struct mk_buf *out, const struct duda_schema_field *m)
 {
     struct duda_bound low = m->at_least, high = m->at_most;

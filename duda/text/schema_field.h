@@ -24,12 +24,12 @@ struct duda_rejection duda_schema_field_put_bool(const struct duda_schema_field 
 struct duda_rejection duda_schema_field_put_integer(const struct duda_schema_field *m, void *at,
                                                     struct duda_integer n);
 struct duda_rejection duda_schema_field_put_double(const struct duda_schema_field *m, void *at, double n);
-/* For strings, enums and timestamps. `memory` is for bytes, which are decoded. */
+/* For strings, enums, timestamps and bytes. Bytes are decoded from base64 into `memory`. */
 struct duda_rejection duda_schema_field_put_string(const struct duda_schema_field *m, void *at, mk_str text,
                                                    const struct mk_allocator *memory);
 /* Runs the custom check of the field for the value at `at`, which is stored and otherwise valid. */
 struct duda_rejection duda_schema_field_run_check(const struct duda_schema_field *m, const void *at);
-/* Checks the number of elements of a list, and that they are different, if they must be. */
+/* Checks the number of elements of a list and, with `.is_unique`, that they differ. */
 struct duda_rejection duda_schema_field_check_list(const struct duda_schema_field *m, const void *list,
                                                    size_t n, const struct mk_allocator *memory);
 
@@ -59,10 +59,10 @@ struct duda_field_path {
     size_t index;
 };
 
-/* The error to add. */
+/* A validation error to add. */
 struct duda_violation {
     const struct duda_field_path *path;    /* NULL: the whole input */
-    const struct duda_schema_field *field; /* whose rules were violated; NULL: none */
+    const struct duda_schema_field *field; /* the field whose rules were violated; NULL: none */
     bool is_list;                          /* the rules for the list, not for an element */
     const char *code;
     mk_str message; /* copied */

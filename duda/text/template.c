@@ -85,7 +85,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Is only white space before the tag on its line? If so, sets *line to the start of this line. */
+/* Returns whether only white space precedes the tag on its line, and then sets *line to the start of this
+ * line. */
 static bool tag_begins_line(const struct template_compiler *c, size_t tag, size_t *line)
 {
     mk_str s = c->t->source;
@@ -98,7 +99,8 @@ static bool tag_begins_line(const struct template_compiler *c, size_t tag, size_
     return true;
 }
 
-/* Is only white space after the tag on its line? If so, sets *next to the start of the next line. */
+/* Returns whether only white space follows the tag on its line, and then sets *next to the start of the next
+ * line. */
 static bool tag_ends_line(const struct template_compiler *c, size_t *next)
 {
     mk_str s = c->t->source;
@@ -135,7 +137,7 @@ static bool open_section(struct template_compiler *c, enum duda_template_node_ki
     return add_node(c, kind, name, tag);
 }
 
-static const char *kind_name(const struct duda_template_node *node)
+static const char *section_kind_name(const struct duda_template_node *node)
 {
     return node->kind == DUDA_NODE_BLOCK ? "block" : node->kind == DUDA_NODE_PARENT ? "parent" : "section";
 }
@@ -146,14 +148,14 @@ static bool close_section(struct template_compiler *c, mk_str name, size_t tag)
         return report_error(c, tag, "the section `%.*s` is not open", MK_STR_ARG(name));
     struct duda_template_node *section = &c->t->nodes[c->sections[c->depth - 1]];
     if (!mk_str_eq(section->text, name))
-        return report_error(c, tag, "the %s `%.*s` must be closed before `%.*s`", kind_name(section),
+        return report_error(c, tag, "the %s `%.*s` must be closed before `%.*s`", section_kind_name(section),
                             MK_STR_ARG(section->text), MK_STR_ARG(name));
     c->depth--;
     section->end = c->t->n;
     return true;
 }
 
-/* `{{else}}` begins the branch of the innermost section for the opposite case. */
+/* Handles `{{else}}`, which begins the opposite branch of the innermost section. */
 static bool add_else(struct template_compiler *c, size_t tag)
 {
     struct duda_template_node *section = c->depth ? &c->t->nodes[c->sections[c->depth - 1]] : NULL;
@@ -286,8 +288,8 @@ static bool is_value_tag(const struct tag *tag)
     return !tag->sign || tag->sign == '{' || tag->sign == '&';
 }
 
-/* Decides whether the tag is removed together with its line, from *line to *next. Between the two tags of a
- * parent nothing is rendered, so the pair counts as one tag. */
+/* Returns whether the tag is removed together with its line, from *line to *next. Nothing is rendered between
+ * the two tags of a parent, so the pair counts as one tag. */
 static bool tag_is_alone(struct template_compiler *c, const struct tag *tag, size_t *line, size_t *next)
 {
     struct duda_template_node *open = c->depth ? &c->t->nodes[c->sections[c->depth - 1]] : NULL;
@@ -353,7 +355,7 @@ static bool compile_template(struct template_compiler *c)
     }
     if (c->depth > 0) {
         const struct duda_template_node *section = &c->t->nodes[c->sections[c->depth - 1]];
-        return report_error(c, section->at, "the %s `%.*s` is not closed", kind_name(section),
+        return report_error(c, section->at, "the %s `%.*s` is not closed", section_kind_name(section),
                             MK_STR_ARG(section->text));
     }
     return add_text(c, c->t->source.len);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { DECIMALS_MAX = 15, NUMBER_ROOM = 400, SCALAR_ROOM = 64 };
+enum { DECIMALS_MAX = 15, NUMBER_ROOM = 400 };
 
 struct filter {
     mk_str name;
@@ -92,7 +92,7 @@ static const char *check_arguments(const struct filter *f, const struct duda_tem
     return NULL;
 }
 
-/* Parses the arguments up to the next bar. *more: there is another filter. */
+/* Parses the arguments up to the next bar. Sets *more if another filter follows. */
 static const char *parse_arguments(const struct filter *f, mk_str *rest, struct duda_template_call *call,
                                    bool *more)
 {
@@ -118,8 +118,7 @@ const char *duda_template_filter_parse(mk_str rest, struct duda_template_call *c
         const struct filter *f = next_token(&rest, &text) == TOKEN_WORD ? find_filter(text) : NULL;
         if (!f)
             return "there is no such filter; the filters are asset, date, default, json, lower, number, "
-                   "truncate, "
-                   "upper and url";
+                   "truncate, upper and url";
         if (*n == DUDA_TEMPLATE_CALLS_MAX)
             return "the tag has too many filters";
         calls[*n] = (struct duda_template_call){.filter = f->id};
@@ -191,7 +190,7 @@ static void write_in_case(struct mk_buf *out, mk_str text, bool upper)
     }
 }
 
-/* The offset in bytes after n characters. */
+/* Returns the length in bytes of the first n characters. */
 static size_t offset_of_char(mk_str text, uint64_t n)
 {
     size_t at = 0;
@@ -342,7 +341,7 @@ static void write_time_part(struct mk_buf *out, char c, const struct tm *t)
         mk_buf_addf(out, "%04d", t->tm_year + 1900);
         break;
     case 'y':
-        mk_buf_addf(out, "%02d", t->tm_year % 100);
+        mk_buf_addf(out, "%02d", (t->tm_year + 1900) % 100);
         break;
     default:
         mk_buf_add_char(out, c);
@@ -374,7 +373,8 @@ static const char *write_date(struct mk_buf *out, const struct duda_value *v,
 
 /* ---- JSON ---- */
 
-/* Also safe in a <script>: the characters that could end it are escaped, and occur only in strings. */
+/* Writes JSON that is safe in a <script> element, too: the characters that could end the element occur only
+ * in strings, and are escaped. */
 static void write_json(struct mk_buf *out, const struct duda_value *v)
 {
     size_t begin = out->len, from = 0;
@@ -405,7 +405,7 @@ static bool lacks_content(const struct duda_value *v)
            (duda_value_is_list(v) && !v->n);
 }
 
-/* The text of a scalar; `scalar` is the memory for numbers. */
+/* Returns the text of a scalar value. Other values than strings are formatted into `scalar`. */
 static mk_str text_of_value(const struct duda_value *v, struct mk_buf *scalar)
 {
     if (v->kind == DUDA_VALUE_TEXT || v->kind == DUDA_VALUE_RAW)
@@ -421,14 +421,10 @@ static const char *write_asset_url(struct mk_buf *out, mk_str name, const struct
     return options->asset_url(options->ctx, name, out) ? "names an asset that does not exist" : NULL;
 }
 
-static const char *write_filtered_text(struct mk_buf *out, const struct duda_value *v,
-                                       const struct duda_template_call *call,
+static const char *write_filtered_text(struct mk_buf *out, mk_str text, const struct duda_template_call *call,
                                        const struct duda_render_options *options)
 {
-    char bytes[SCALAR_ROOM];
-    struct mk_buf scalar = mk_buf_fixed(bytes, sizeof bytes);
     uint64_t max = 0;
-    mk_str text = text_of_value(v, &scalar);
     switch ((int)call->filter) {
     case DUDA_FILTER_URL:
         write_url_component(out, text);
@@ -443,6 +439,17 @@ static const char *write_filtered_text(struct mk_buf *out, const struct duda_val
         write_in_case(out, text, call->filter == DUDA_FILTER_UPPER);
         return NULL;
     }
+}
+
+static const char *write_filtered_scalar(struct mk_buf *out, const struct duda_value *v,
+                                         const struct duda_template_call *call,
+                                         const struct duda_render_options *options)
+{
+    struct mk_buf scalar = mk_buf_growing(out->max); /* the base64 of bytes may be long */
+    const char *error = write_filtered_text(out, text_of_value(v, &scalar), call, options);
+    out->failed |= scalar.failed;
+    mk_buf_free(&scalar);
+    return error;
 }
 
 const char *duda_template_filter_apply(const struct duda_template_call *call, struct duda_value *v,
@@ -464,7 +471,7 @@ const char *duda_template_filter_apply(const struct duda_template_call *call, st
     else if (call->filter == DUDA_FILTER_DATE)
         error = write_date(room, v, call);
     else
-        error = write_filtered_text(room, v, call, options);
+        error = write_filtered_scalar(room, v, call, options);
     *v = duda_value_text(room->len ? mk_buf_str(room) : MK_STR(""));
     return error;
 }

@@ -84,7 +84,8 @@ static bool look_up_member(const struct frame *frame, mk_str name, struct duda_v
     return frame;
 }
 
-/* The first value must contain the rest of the path. */
+/* Looks up the first part of the path in all frames; each further part must be a member of the value before
+ * it. */
 static bool look_up_path(const struct frame *frame, mk_str path, struct duda_value *out)
 {
     bool found = look_up_member(frame, mk_str_cut(&path, '.'), out);
@@ -118,7 +119,7 @@ static int find_value(struct rendering *r, const struct duda_template_node *node
     if (look_up_name(frame, node, out))
         return 0;
     *out = duda_value_null();
-    /* The name of a section may be unknown, unless that is an error. */
+    /* Sections are often optional, so their names may be unknown unless the options forbid that. */
     bool is_section = node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED;
     if (is_section && (!r->options->strict || r->options->allows_unknown_sections))
         return 0;
@@ -169,7 +170,7 @@ static void write_value(struct rendering *r, const struct duda_value *v, bool pl
     char buf[SCALAR_MAX];
     struct mk_buf scalar = mk_buf_fixed(buf, sizeof buf);
     begin_output_line(r);
-    if (plain)
+    if (plain || v->kind == DUDA_VALUE_BYTES) /* base64 needs no escapes */
         duda_value_write(r->out, v);
     else if (v->kind == DUDA_VALUE_TEXT || v->kind == DUDA_VALUE_RAW)
         mk_html_escape(r->out, v->of.text);
@@ -245,9 +246,7 @@ static int render_section(struct rendering *r, const struct duda_template_node *
         return 0;
     size_t from = is_first ? at + 1 : node->else_at + 1,
            to = is_first && node->else_at ? node->else_at : node->end;
-    if (!is_true)
-        return render_nodes(r, from, to, frame);
-    if (node->kind == DUDA_NODE_INVERTED)
+    if (!is_true || node->kind == DUDA_NODE_INVERTED)
         return render_nodes(r, from, to, frame);
     return duda_value_is_list(&v) ? render_list(r, from, to, frame, &v)
                                   : render_with_value(r, from, to, frame, v);
@@ -298,7 +297,7 @@ static size_t find_block(const struct duda_template *t, size_t from, size_t to, 
     return to;
 }
 
-/* Does the template have a block of that name, itself or in the templates that it includes? */
+/* Returns whether the template, or one that it includes, has a block of that name. */
 static bool has_block(const struct rendering *r, const struct duda_template *t, mk_str name, size_t depth)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -314,7 +313,7 @@ static bool has_block(const struct rendering *r, const struct duda_template *t, 
 
 enum { SEARCH_DEPTH = 4 };
 
-/* A block that its parent lacks would never be rendered: its name is misspelled. */
+/* Reports a block that its parent lacks: it would never be rendered, so its name is probably misspelled. */
 static int check_blocks(const struct rendering *r, const struct overrides *o, mk_str parent)
 {
     const struct duda_template *t = find_template(r, parent);
