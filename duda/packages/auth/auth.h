@@ -8,7 +8,8 @@
 
 enum { AUTH_VERIFIED_MAX = 256, AUTH_VERIFIED_S = 60, AUTH_TAG_SIZE = 32 };
 
-/* Passwords that were right, in one worker: tags of a keyed hash, so memory contains no passwords. */
+/* The passwords that one worker has verified recently: tags of a keyed hash, so the cache contains no
+ * passwords. */
 struct auth_worker {
     char key[AUTH_TAG_SIZE];
     struct auth_verified {

@@ -9,7 +9,7 @@
 
 enum { USER_MAX = 255, PAIR_MAX = 1024 };
 
-/* Splits "user:password". Returns false if the credentials are malformed. */
+/* Decodes "user:password". Returns false if the credentials are malformed. */
 static bool decode_pair(struct duda_ctx *d, mk_str text, mk_str *user, mk_str *password)
 {
     char *buf = text.len <= 2 * PAIR_MAX ? duda_alloc(d, PAIR_MAX) : NULL;
@@ -24,7 +24,7 @@ static bool decode_pair(struct duda_ctx *d, mk_str text, mk_str *user, mk_str *p
     return user->len > 0 && user->len <= USER_MAX;
 }
 
-/* ---- Cache of right passwords ---- */
+/* ---- Cache of verified passwords ---- */
 
 /* The tag covers the stored hash, so it is worthless once the password has changed. */
 static bool compute_tag(struct duda_ctx *d, mk_str user, mk_str password, mk_str hash,
@@ -76,7 +76,7 @@ static int verify_cached(struct duda_ctx *d, mk_str user, mk_str password, mk_st
     return e;
 }
 
-/* Returns 0 and *matches, or an error. */
+/* Returns 0 and sets *matches, or returns an error. */
 static int check_user(struct duda_ctx *d, const struct duda_basic_auth *auth, mk_str text,
                       struct duda_identity *identity, bool *matches)
 {

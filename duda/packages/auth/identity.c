@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who the client is, and what it may do. */
+/* The identity of the client, and its roles. */
 #include <duda/memory.h>
 #include <duda/middleware.h>
 #include <duda/request.h>
@@ -37,9 +37,9 @@ bool duda_has_role(struct duda_ctx *d, const char *role)
     return identity_has_role(duda_identity(d), mk_str_from_c(role));
 }
 
-/* Realms and errors are constants of the service or its configuration; characters that a quoted string cannot
- * contain are omitted. */
-static mk_str quote(struct duda_ctx *d, const char *text)
+/* Returns the text without the characters that a quoted string cannot contain. Realms and errors are
+ * constants of the service or its configuration, so nothing is escaped. */
+static mk_str copy_quotable_text(struct duda_ctx *d, const char *text)
 {
     char *out = duda_alloc(d, strlen(text) + 1), *p = out;
     for (; out && *text; text++)
@@ -52,7 +52,8 @@ static mk_str quote(struct duda_ctx *d, const char *text)
 
 duda_verdict duda_auth_challenge(struct duda_ctx *d, const char *scheme, const char *realm, const char *error)
 {
-    mk_str name = quote(d, realm ? realm : "restricted"), reason = quote(d, error ? error : "");
+    mk_str name = copy_quotable_text(d, realm ? realm : "restricted"),
+           reason = copy_quotable_text(d, error ? error : "");
     mk_str value = duda_sprintf(d, "%s realm=\"%s\"%s%s%s", scheme, name.p ? name.p : "",
                                 error ? ", error=\"" : "", reason.p ? reason.p : "", error ? "\"" : "");
     int e = value.p ? duda_header_set(d, "WWW-Authenticate", value) : -ENOMEM;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passwords in a thread. The job is on the heap and is erased in any case, also if its handler ends first. */
+/* Hashes and verifies passwords in a thread. The job is on the heap, and is erased even if its handler ends
+ * first. */
 #include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
@@ -38,7 +39,7 @@ static int verify_in_thread(void *job)
     return 0;
 }
 
-/* Returns NULL if out of memory. The length of the password was checked. */
+/* Returns NULL if out of memory. The caller has checked the length of the password. */
 static struct password_job *new_job(mk_str password)
 {
     struct password_job *j = mk_mem_zalloc(1, sizeof *j);

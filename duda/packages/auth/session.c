@@ -11,7 +11,7 @@
 
 enum { NEXT_MAX = 2048 };
 
-/* Returns whether a browser opens a page, so that a redirect to a login page helps. */
+/* Returns whether a browser opens a page, and can thus follow a redirect to the login page. */
 static bool is_page_request(struct duda_ctx *d)
 {
     mk_str mode = duda_header(d, "Sec-Fetch-Mode"), accept = duda_header(d, "Accept");

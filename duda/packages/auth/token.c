@@ -35,7 +35,7 @@ int duda_token_new(struct duda_ctx *d, const char *prefix, mk_str *token, mk_str
     return hash->p ? 0 : -ENOMEM;
 }
 
-/* Returns 0, -ENOENT: there is no such token, or an error. */
+/* Returns 0; -ENOENT: there is no such token; or another error. */
 static int find_token(struct duda_ctx *d, const struct duda_token_auth *auth, mk_str token,
                       struct duda_identity *identity)
 {

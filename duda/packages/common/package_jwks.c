@@ -8,10 +8,10 @@
 #include <errno.h>
 
 enum {
-    KEPT_S = 3600,      /* then the keys are fetched again */
-    KEPT_MAX_S = 86400, /* then keys that could not be fetched again are no longer used */
+    KEPT_S = 3600,      /* after this time, the keys are fetched again */
+    KEPT_MAX_S = 86400, /* after this time, old keys are no longer used, even if the server is unavailable */
     REFETCH_MIN_S = 60, /* clients can send any number of tokens with unknown keys */
-    RETRY_MIN_S = 5,    /* an unavailable server does not delay each request */
+    RETRY_MIN_S = 5,    /* an unavailable server must not delay every request */
     LOCK_MS = 15000
 };
 
@@ -22,7 +22,8 @@ static int64_t now_s(struct duda_ctx *d)
 
 /* ---- Requests ---- */
 
-/* Splits "https://host:port/path", or the same with http. Returns false for any other text. */
+/* Splits "https://host:port/path" or, unless `secure`, "http://host:port/path". Returns false for any other
+ * URL. */
 static bool split_url(mk_str url, bool secure, mk_str *host, mk_str *path)
 {
     bool is_https = mk_str_starts(url, MK_STR("https://"));
@@ -39,7 +40,7 @@ int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct d
     struct duda_http_response response;
     mk_str host, path;
     if (!split_url(url, secure, &host, &path))
-        return duda_reason(d, -EHOSTUNREACH, "the URL %.*s has another scheme than that of the issuer",
+        return duda_reason(d, -EHOSTUNREACH, "the scheme of the URL %.*s differs from that of the issuer",
                            MK_STR_ARG(url));
     host = duda_strdup(d, host);
     request->target = duda_sprintf(d, "/%.*s", MK_STR_ARG(path));
@@ -67,7 +68,7 @@ static int fetch_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url
 {
     struct duda_http_request request = {.method = MK_STR_NULL};
     mk_str text;
-    cache->failed_at = now_s(d); /* until the request succeeds */
+    cache->failed_at = now_s(d); /* reset if the request succeeds */
     int e = package_jwks_fetch_url(d, url, secure, &request, &text);
     struct duda_jwks *keys = e ? NULL : duda_jwks_new(text);
     if (!e && !keys)
@@ -112,8 +113,8 @@ static mk_str lock_name(mk_str url)
     return mk_str_first(url, DUDA_LOCK_NAME_MAX);
 }
 
-/* Makes keys available. While one handler fetches new ones, the others continue with old ones, if there are
- * any. */
+/* Fetches the keys unless the cache has current ones. While one handler fetches new keys, the others continue
+ * with the old ones, if there are any. */
 int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
 {
     if (are_fresh(d, cache))

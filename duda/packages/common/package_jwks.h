@@ -19,12 +19,13 @@ struct package_jwks {
 int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
                            mk_str *body);
 
-/* Verifies a token like duda_jwt_verify_jwks(), with the keys at `url`. Returns its results, or an error with a
- * reason: there are no keys, because the server does not respond. Keys are fetched again after an hour, and,
- * at most once a minute, if a token has an unknown key. If that fails, the old keys stay valid for a day. */
+/* Verifies a token like duda_jwt_verify_jwks(), with the keys at `url`, and returns the results of that
+ * function. If there are no keys, because the server does not respond, returns an error with a reason. Keys
+ * are fetched again after an hour, and, at most once a minute, if a token has an unknown key. If the server
+ * does not respond, the old keys remain valid for a day. */
 int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure,
                         struct mk_buf *claims, mk_str token, const struct duda_jwt_rules *rules);
-/* Makes keys available: 0, or an error with a reason. */
+/* Fetches the keys unless the cache has current ones. Returns 0, or an error with a reason. */
 int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure);
 void package_jwks_close(struct package_jwks *cache);
 

@@ -48,7 +48,8 @@ static const struct mk_conf_key keys[] = {
      .help = "Maximum size of a response body that is read as a whole."},
 };
 
-/* Returns the address of the fake server of `monkey test` that takes the place of this one; NULL: none. */
+/* Returns the address of the fake server that replaces the server of a section in `monkey test`; NULL if
+ * there is none. */
 static const char *find_test_backend(mk_str name)
 {
     const char *(*address)(const char *name) = NULL;

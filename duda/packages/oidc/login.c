@@ -35,7 +35,7 @@ static const struct duda_oidc_login *login_of(struct duda_ctx *d)
     return login ? login : &plain;
 }
 
-/* ---- Values of an attempt, in the session: each belongs to one provider, and is valid once ---- */
+/* ---- Values of a login attempt in the session: each belongs to one provider, and is used once ---- */
 
 static mk_str session_name(struct duda_ctx *d, const struct oidc_provider *p, const char *name)
 {
@@ -77,7 +77,7 @@ static mk_str sha256_text(struct duda_ctx *d, mk_str text)
     return duda_strdup(d, mk_buf_str(&out));
 }
 
-/* ---- Step 1 ---- */
+/* ---- Redirect to the provider ---- */
 
 static duda_verdict redirect_with_query(struct duda_ctx *d, mk_str to, struct mk_buf *query)
 {
@@ -120,7 +120,7 @@ duda_verdict duda_oidc_log_in(struct duda_ctx *d)
     return redirect_with_query(d, p->endpoints.authorization, &query);
 }
 
-/* ---- Step 2 ---- */
+/* ---- Callback ---- */
 
 static int verify_token(struct duda_ctx *d, struct oidc_provider *p, mk_str token, mk_str *json)
 {
@@ -161,8 +161,8 @@ static int read_claims(struct duda_ctx *d, const struct oidc_provider *p, mk_str
     return 0;
 }
 
-static duda_verdict enter(struct duda_ctx *d, const struct oidc_provider *p, mk_str sub, mk_str json,
-                          mk_str next)
+static duda_verdict log_in_user(struct duda_ctx *d, const struct oidc_provider *p, mk_str sub, mk_str json,
+                                mk_str next)
 {
     const struct duda_oidc_login *login = login_of(d);
     mk_str user = duda_sprintf(d, "%.*s:%.*s", MK_STR_ARG(p->settings->base.name), MK_STR_ARG(sub));
@@ -186,7 +186,7 @@ static duda_verdict finish_login(struct duda_ctx *d, struct oidc_provider *p, mk
     e = e ? e : oidc_exchange_code(d, p, duda_query(d, "code"), verifier, &token);
     e = e ? e : verify_token(d, p, token, &json);
     e = e ? e : read_claims(d, p, json, nonce, &claims);
-    return e ? e : enter(d, p, claims.sub, json, next);
+    return e ? e : log_in_user(d, p, claims.sub, json, next);
 }
 
 duda_verdict duda_oidc_callback(struct duda_ctx *d)
@@ -219,7 +219,8 @@ duda_verdict duda_oidc_log_out(struct duda_ctx *d)
     int e = duda_session_destroy(d);
     if (e)
         return e;
-    if (p && oidc_discover(d, p)) { /* the logout here succeeds even if the provider is unavailable */
+    if (p &&
+        oidc_discover(d, p)) { /* the logout from the service succeeds even if the provider is unavailable */
         if (duda_cancelled(d))
             return duda_cancelled(d);
         (void)duda_response_reset(d);

@@ -23,7 +23,7 @@ struct oidc_endpoints {
 /* A provider in one worker. */
 struct oidc_provider {
     const struct oidc_settings *settings;
-    char text[4][OIDC_URL_MAX + 1]; /* the URLs in `endpoints` */
+    char text[4][OIDC_URL_MAX + 1]; /* memory for the URLs in `endpoints` */
     struct oidc_endpoints endpoints;
     int64_t endpoints_at;
     struct package_jwks jwks;
@@ -32,9 +32,10 @@ struct oidc_provider *oidc_provider_find(struct duda_ctx *d, const char *name);
 
 /* Logs the reason, and responds with problem details. */
 duda_verdict oidc_refuse(struct duda_ctx *d, unsigned status, const char *message);
-/* Makes endpoints and keys available. Returns 0, or the result for the handler. */
+/* Fetches the endpoints and keys unless current ones are cached. Returns 0, or the result for the handler to
+ * return. */
 int oidc_discover(struct duda_ctx *d, struct oidc_provider *p);
-/* Exchanges the code. Returns 0, or the result for the handler. */
+/* Exchanges the authorization code for an ID token. Returns 0, or the result for the handler to return. */
 int oidc_exchange_code(struct duda_ctx *d, struct oidc_provider *p, mk_str code, mk_str verifier,
                        mk_str *id_token);
 /* Appends `&name=value`. */

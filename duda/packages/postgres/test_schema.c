@@ -35,7 +35,7 @@ static bool drop_schema(PGconn *pg, const char *name)
     return run_statement(pg, text);
 }
 
-/* Drops the schemas of tests that crashed, which are named after the time of the test. */
+/* Drops the schemas that crashed tests have left; their names contain the time of the test. */
 static void drop_stale_schemas(PGconn *pg, unsigned long long now_s)
 {
     PGresult *found = PQexec(pg, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'monkey\\_test\\_%'");

@@ -8,7 +8,7 @@ static bool is_special(char c)
     return c == ',' || c == '{' || c == '}' || c == '"' || c == '\\';
 }
 
-/* Consumes a quoted element. Copies its characters, without the escapes, as the contents of a JSON string. */
+/* Consumes a quoted element, and writes it, without its escapes, as a JSON string. */
 static bool take_quoted_element(struct mk_json_writer *w, mk_str *rest)
 {
     mk_str text = mk_str_skip(*rest, 1);

@@ -45,7 +45,7 @@ int duda_sql_bind_row(struct duda_ctx *d, struct duda_sql_result *result, size_t
 
 /* ---- Named parameters ---- */
 
-/* Where the values of the names come from: an array, or a struct. */
+/* The source of the values: an array, or a struct. */
 struct sql_arguments {
     const struct duda_sql_named_value *all;
     size_t n;
@@ -88,8 +88,8 @@ static int find_arguments(struct duda_ctx *d, const struct duda_sql_db *db, stru
     return 0;
 }
 
-/* Sets *out to the statement with numbered parameters, in the memory of the handler, which may end while it
- * waits for the database. */
+/* Sets *out to the statement with numbered parameters. It is in the memory of the handler, because a handler
+ * that is cancelled while it waits for the database could not free it. */
 static int number_parameters(struct duda_ctx *d, struct duda_sql_result *result, const char *text,
                              struct sql_names *names, mk_str *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cursors: a batch of rows is copied to the heap, and replaced by the next one. */
+/* Cursors. Each batch of rows is copied to the heap, and replaces the batch before. */
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/sql_backend.h>
@@ -31,7 +31,7 @@ struct duda_sql_cursor {
     size_t next, batch_size;
     const struct duda_schema *bound; /* the schema of `binding` */
     struct sql_row_binding binding;
-    struct heap_block *row_data, *kept_data; /* for one row; until the end */
+    struct heap_block *row_data, *kept_data; /* freed with the row; freed with the cursor */
 };
 
 /* ---- Memory ---- */
@@ -132,7 +132,7 @@ static int set_reason(struct duda_sql_cursor *c, int e)
     return duda_reason(c->d, e, "%.*s", MK_STR_ARG(c->result->error));
 }
 
-/* Returns the session of the handler's transaction, or one with a read-only transaction. */
+/* Uses the session of the handler's transaction, or begins a read-only transaction. */
 static int acquire_session(struct duda_sql_cursor *c)
 {
     static const struct duda_sql_transaction_options options = {.read_only = true};
@@ -203,14 +203,14 @@ static int copy_columns(struct duda_sql_cursor *c, const mk_str *names, size_t n
     return columns ? 0 : -ENOMEM;
 }
 
-/* Reads a batch in the memory of the handler, and moves it to the heap. */
+/* Reads a batch into the memory of the handler, and moves it to the heap. */
 static int fetch_batch(struct duda_sql_cursor *c)
 {
     struct duda_sql_result rows = {0};
     size_t mark = duda_arena_mark(c->d);
     int e = c->db->ops->fetch(c->d, c->db, c->session, c->number, c->batch_size, &rows);
     if (e) {
-        c->result->error = rows.error; /* must stay in memory */
+        c->result->error = rows.error; /* in the arena, which is therefore not rewound */
         return e;
     }
     size_t size = copy_batch(c, &rows);
@@ -272,7 +272,7 @@ int duda_sql_cursor_bind(struct duda_ctx *d, struct duda_sql_cursor *c, const st
     e = c->bound == schema ? 0 : prepare_binding(c, schema);
     memset(out, 0, schema->size);
     c->binding.memory = &memory;
-    c->binding.errors = NULL; /* they were in the memory of the row before */
+    c->binding.errors = NULL; /* they were allocated for the row before */
     e = e ? e : sql_row_binding_store(&c->binding, &c->batch, c->next - 1, 1, schema->size, out);
     c->binding.memory = NULL;
     if (!e)

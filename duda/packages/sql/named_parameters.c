@@ -13,13 +13,14 @@ static bool is_name_char(char c)
     return is_name_start(c) || mk_char_is_digit(c);
 }
 
-/* Identifiers may contain letters beyond ASCII, and `$`. */
+/* Identifiers may contain non-ASCII letters, and `$`. */
 static bool is_identifier_char(char c)
 {
     return is_name_char(c) || c == '$' || (unsigned char)c >= 0x80;
 }
 
-static size_t find_from(mk_str text, size_t at, mk_str what)
+/* Returns the offset after the next `what`; text.len if there is none. */
+static size_t skip_past(mk_str text, size_t at, mk_str what)
 {
     const char *found = at < text.len ? memmem(text.p + at, text.len - at, what.p, what.len) : NULL;
     return found ? (size_t)(found - text.p) + what.len : text.len;
@@ -67,7 +68,7 @@ static size_t skip_dollar_quoted(mk_str text, size_t at)
     if (end >= text.len || text.p[end] != '$' || mk_char_is_digit(text.p[at + 1]))
         return at;
     mk_str tag = mk_str_of(text.p + at, end + 1 - at);
-    return find_from(text, end + 1, tag);
+    return skip_past(text, end + 1, tag);
 }
 
 /* Returns the offset after an identifier, a number, or a literal with a prefix: E'...' has escapes. */
@@ -85,7 +86,7 @@ static char char_after(mk_str text, size_t at)
     return at + 1 < text.len ? text.p[at + 1] : '\0';
 }
 
-/* Returns the offset after the token at `at`, which is no parameter. */
+/* Returns the offset after the token at `at`, which is not a parameter. */
 static size_t skip_token(mk_str text, size_t at)
 {
     char c = text.p[at], next = char_after(text, at);
@@ -112,7 +113,7 @@ static size_t number_of_name(struct sql_names *names, mk_str name)
     return names->n;
 }
 
-/* Names of nested members contain points: `:home.street`. */
+/* Names of nested members contain dots: `:home.street`. */
 static size_t name_end(mk_str text, size_t at)
 {
     while (at < text.len &&

@@ -40,8 +40,8 @@ static bool is_named(mk_str column, mk_str prefix, const char *name)
     return strncmp(rest, name, len) == 0 && name[len] == '\0';
 }
 
-/* Returns the first column with this name, from the column `first` on, and then from the beginning: columns
- * usually have the order of the members. MK_STR_NONE: there is none. */
+/* Returns the first column with this name. The search begins at the column `first` and continues at column 0,
+ * since columns usually have the order of the members. MK_STR_NONE: there is none. */
 static size_t find_column(const struct duda_sql_result *result, size_t first, mk_str prefix, const char *name)
 {
     for (size_t i = first; i < result->n_columns; i++)
@@ -74,7 +74,7 @@ static enum fast_form fast_form_of(const struct duda_schema_field *m)
                                          : FORM_OTHER;
 }
 
-/* A struct, and the name of the columns of its members: "home." */
+/* A struct, and the prefix of the names of its columns, such as "home.". */
 struct prefix {
     const struct duda_schema *schema;
     size_t base;
@@ -98,7 +98,7 @@ static int match_nested_struct(struct sql_row_binding *b, const struct duda_sql_
                                          .depth = outer->depth + 1});
 }
 
-static int fail(struct sql_row_binding *b, const char *subject, mk_str name, const char *problem)
+static int set_match_error(struct sql_row_binding *b, const char *subject, mk_str name, const char *problem)
 {
     struct mk_buf out = mk_buf_fixed(b->message, sizeof b->message - 1);
     mk_buf_addf(&out, "%s `%.*s` %s", subject, MK_STR_ARG(name), problem);
@@ -115,7 +115,7 @@ static int match_absent_member(struct sql_row_binding *b, const struct duda_sql_
     if (m->kind == DUDA_KIND_OBJECT && !m->is_list && prefix->depth < DEPTH_MAX &&
         has_columns_of(result, mk_buf_str(&name)))
         return match_nested_struct(b, result, m, prefix, mk_buf_str(&name));
-    return m->optional ? 0 : fail(b, "the column", mk_buf_str(&name), "is missing");
+    return m->optional ? 0 : set_match_error(b, "the column", mk_buf_str(&name), "is missing");
 }
 
 /* Looks for the column under both names of the member: the one in C, and the one in JSON. */
@@ -128,7 +128,7 @@ static int match_member(struct sql_row_binding *b, const struct duda_sql_result 
     if (column == MK_STR_NONE)
         return match_absent_member(b, result, m, prefix);
     if (b->n == result->n_columns)
-        return fail(b, "the column", result->columns[column], "belongs to two members");
+        return set_match_error(b, "the column", result->columns[column], "belongs to two members");
     struct sql_column_binding *c = &b->columns[b->n++];
     c->form = fast_form_of(m);
     c->column = column;
@@ -145,8 +145,8 @@ static int match_struct(struct sql_row_binding *b, const struct duda_sql_result 
     const struct duda_schema *schema = prefix->schema;
     int e = 0;
     if (schema->n && !schema->field_size)
-        return fail(b, "the schema", mk_str_from_c(schema->name ? schema->name : ""),
-                    "has no `.field_size`: use DUDA_SCHEMA()");
+        return set_match_error(b, "the schema", mk_str_from_c(schema->name ? schema->name : ""),
+                               "has no `.field_size`: use DUDA_SCHEMA()");
     for (size_t i = 0; i < schema->n && !e; i++)
         e = match_member(b, result, duda_schema_field_at(schema, i), prefix);
     return e;
@@ -169,7 +169,7 @@ static int check_other_columns(struct sql_row_binding *b, const struct duda_sql_
             continue;
         for (size_t j = 0; j < b->n; j++)
             if (mk_str_eq(result->columns[b->columns[j].column], result->columns[i]))
-                return fail(b, "the column", result->columns[i], "occurs more than once");
+                return set_match_error(b, "the column", result->columns[i], "occurs more than once");
     }
     return 0;
 }
@@ -237,7 +237,7 @@ static mk_str trim_zero_fraction(mk_str text)
     return mk_str_first(text, point == MK_STR_NONE ? text.len : point);
 }
 
-/* NUMERIC values are text. */
+/* The databases return NUMERIC values as text. */
 static reason store_integer_text(const struct duda_schema_field *m, void *at, mk_str text)
 {
     bool is_negative = text.len && text.p[0] == '-';
@@ -358,7 +358,7 @@ static enum sql_array_elements array_elements_of(const struct duda_schema_field 
                                                                          : SQL_ARRAY_OF_STRINGS;
 }
 
-/* Writes an object with this member alone, so that the reader for JSON stores it. */
+/* Writes an object with only this member, as input of duda_json_read(). */
 static bool write_as_object(struct mk_buf *out, const struct duda_schema_field *m, mk_str text)
 {
     bool is_array = m->is_list && !m->is_map && text.len && text.p[0] == '{';
@@ -445,7 +445,8 @@ static reason store_value(struct sql_row_binding *b, const struct sql_column_bin
     return "is for a member of an unknown type";
 }
 
-/* A column of the result, and the members that take its values: `n` values and structs, at these distances. */
+/* The values of one column and the structs that receive them, n of each. `n_columns` is the distance of the
+ * values, struct_size that of the structs. */
 struct column_walk {
     const struct duda_sql_value *value;
     char *out; /* the outermost struct */
@@ -457,8 +458,8 @@ static const struct duda_sql_value *value_at(const struct column_walk *w, size_t
     return w->value + i * w->n_columns;
 }
 
-/* Each function below stores values of the type that its member expects, and returns the index of the first
- * other value, or w->n. */
+/* Each function below stores values from index i on while they have the type that the member expects. Returns
+ * the index of the first other value, or w->n. */
 
 static size_t store_int64_values(const struct column_walk *w, size_t i, size_t offset)
 {
@@ -535,8 +536,8 @@ static int set_value_error(struct sql_row_binding *b, size_t row, const struct s
     return why == out_of_memory ? -ENOMEM : -EPROTO;
 }
 
-/* Works column by column, which takes half of the instructions of a walk by rows: the form of a column is
- * looked up once. */
+/* Works column by column, which takes half the instructions of a walk by rows: the form of a column is looked
+ * up once. */
 int sql_row_binding_store(struct sql_row_binding *b, const struct duda_sql_result *result, size_t first,
                           size_t n, size_t struct_size, void *out)
 {

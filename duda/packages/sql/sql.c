@@ -318,7 +318,7 @@ static int end_attempt(struct duda_ctx *d, struct duda_sql_db *db, int result)
     return e == -ECANCELED || e == -ETIMEDOUT ? e : result;
 }
 
-/* A random pause, so that the same transactions do not meet again. */
+/* Sleeps for a random time, so that the same transactions do not conflict again. */
 static int pause_before_attempt(struct duda_ctx *d, unsigned n)
 {
     uint32_t random, max = (uint32_t)PAUSE_MS << (n < PAUSE_DOUBLINGS ? n : PAUSE_DOUBLINGS);

@@ -81,7 +81,7 @@ static int convert_to_array(struct duda_ctx *d, const struct duda_value *list, s
 }
 
 /* Writes the time so that PostgreSQL and the functions of SQLite accept it, and so that it sorts like the
- * output of CURRENT_TIMESTAMP in SQLite. */
+ * output of CURRENT_TIMESTAMP in SQLite. duda_value_timestamp() has checked its range. */
 static int convert_timestamp(struct duda_ctx *d, const struct duda_value *v, struct duda_sql_value *out)
 {
     char buf[64];

@@ -291,6 +291,7 @@ static void fetch_rows(struct sqlite_session *s, sqlite3_stmt *stmt)
 
 /* ---- Cursors ---- */
 
+/* Returns the cursor with that number; with 0, an unused one. NULL: there is none. */
 static struct sqlite_cursor *find_cursor(struct sqlite_session *s, uint64_t number)
 {
     for (size_t i = 0; i < SQLITE_CURSORS_MAX; i++)

@@ -9,8 +9,8 @@
 /* Runs a statement, and stores its rows or its error in s->rows. An empty text only rolls back. Blocks. */
 void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str text,
                         const struct duda_sql_value *values, size_t n);
-/* Prepare a query as the cursor `number`, or step the next n rows of a cursor, which ends it at the last row.
- * They store the rows, or the error, in s->rows. Both block. */
+/* Opens a query as the cursor `number`, or reads the next n rows of a cursor, and closes it after the last
+ * row. Both functions block, and store the rows, or the error, in s->rows. */
 void sqlite_session_open_cursor(struct sqlite_session *s, uint64_t number, mk_str text,
                                 const struct duda_sql_value *values, size_t n);
 void sqlite_session_fetch(struct sqlite_session *s, uint64_t number, size_t n);

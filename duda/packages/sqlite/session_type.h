@@ -39,7 +39,7 @@ struct sqlite_cursor {
     uint64_t number;
 };
 
-/* Begins a transaction that can only read. */
+/* Begins a transaction in which the session rejects all statements that write. */
 #define SQLITE_BEGIN_READ_ONLY "BEGIN DEFERRED"
 
 struct sqlite_session {
