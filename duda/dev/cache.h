@@ -11,8 +11,8 @@ struct dev_cache_entry {
     char object[PATH_MAX], list[PATH_MAX];
 };
 
-/* Fills the paths of the object that belongs to this key, whether the object exists or not. `ending` is the
- * ending of its name: ".so". */
+/* Sets the paths of the object that belongs to this key, whether the object exists or not. `ending` is the
+ * extension of its name, such as ".so". */
 bool dev_cache_locate(const struct dev_paths *paths, mk_str key, const char *ending,
                       struct dev_cache_entry *entry);
 /* Returns whether the object exists and its input files have not changed. If so, replaces `files` with the
@@ -20,8 +20,8 @@ bool dev_cache_locate(const struct dev_paths *paths, mk_str key, const char *end
 bool dev_cache_lookup(const struct dev_cache_entry *entry, struct mk_buf *files, uint64_t *stamp);
 /* Writes the list of the input files. */
 void dev_cache_write_list(const struct dev_cache_entry *entry, mk_str files, uint64_t stamp);
-/* Writes a file; processes that read it meanwhile see the old or the new content. On
- * failure, returns false. */
+/* Replaces a file: processes that read it at the same time see the old or the new content. Returns false on
+ * failure. */
 bool dev_cache_write_file(const char *path, mk_str text);
 /* Removes objects that have not been used for a week. */
 void dev_cache_clean(const struct dev_paths *paths);

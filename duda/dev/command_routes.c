@@ -101,7 +101,7 @@ static void append_doc_body(const struct duda_service *service, struct mk_buf *o
     }
 }
 
-/* The hashes allow the style and the script of the page, so that no other text can become a script. */
+/* The hashes allow only the style and the script of the page, so no other text can run as a script. */
 static void append_doc_head(const struct duda_service *service, struct mk_buf *out)
 {
     mk_buf_addf(out,

@@ -48,7 +48,7 @@ struct tally {
     size_t ok, failed;
 };
 
-/* What the command line asks for. */
+/* The options of the command line, and the results. */
 struct test_options {
     const struct dev_paths *paths;
     const char *extra;      /* a configuration file; or "" */
@@ -240,8 +240,8 @@ static bool is_regular_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Finds the service of a test file: the given folder, if any; the folder of the file, or the folder above it, if its files form one service; otherwise
- * the file NAME.c next to NAME_test.c. */
+/* Finds the service of a test file: the given folder, if any; the folder of the file, or the folder above it,
+ * if its files form one service; otherwise the file NAME.c next to NAME_test.c. */
 static bool find_service_source(struct test_job *test_job, const char *path, const char *folder)
 {
     char real[PATH_MAX], parent[PATH_MAX];

@@ -56,7 +56,7 @@ static const char *const common[] = {"-g",
 static const char *const only_c[] = {"-std=gnu17", "-Werror=implicit-function-declaration",
                                      "-Werror=int-conversion", "-Werror=incompatible-pointer-types"};
 
-/* The macros of duda.h need C++20 if they set members by name. */
+/* The macros of duda.h use designated initializers, which need C++20. */
 static const char *const only_cpp[] = {"-std=gnu++20"};
 
 static void add_flags(struct dev_argv *w, const char *const *flags, size_t n)
@@ -141,8 +141,8 @@ static void add_duda_objects(struct dev_argv *w, const struct dev_compile *how)
     globfree(&found);
 }
 
-/* Adds everything that follows the objects in the command of the linker: libraries come after the objects that
- * use them. */
+/* Adds everything that follows the objects in the command of the linker: libraries come after the objects
+ * that use them. */
 static bool add_link_options(struct dev_argv *w, const struct dev_compile *how,
                              const struct dev_source *source, struct mk_buf *messages)
 {
@@ -187,7 +187,7 @@ static bool choose_compiler_input(const struct dev_compile *how, const struct de
 
 /* ---- The objects of a service ---- */
 
-/* One source of the service. */
+/* The object of one source. */
 struct object {
     char path[PATH_MAX], next[PATH_MAX], rule[PATH_MAX]; /* `next` is renamed when the object is complete */
     struct dev_cache_entry entry;
@@ -405,7 +405,8 @@ static void run_build(struct build *b)
         dev_cache_write_list(&b->entry, mk_buf_str(&out->files), out->stamp);
 }
 
-/* Looks for the object in the cache, by the commands that make it and the text of the main source. */
+/* Looks up the service in the cache. The key consists of the commands that build it and the text of the main
+ * source. */
 static bool find_cached_service(struct build *b)
 {
     struct dev_compile_result *out = b->out;

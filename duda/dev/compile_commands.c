@@ -50,7 +50,7 @@ static bool append_list(struct mk_buf *out, const struct dev_compile *how, const
     return ok;
 }
 
-/* The folder on the command line, or that of the main source. */
+/* Finds the folder of the service: the one on the command line, or that of the main source. */
 static bool find_folder(const struct dev_source *source, const struct dev_service_words *words,
                         char folder[PATH_MAX])
 {

@@ -16,8 +16,8 @@ void dev_junit_free(struct dev_junit *j)
     mk_buf_free(&j->cases);
 }
 
-/* XML does not allow most control characters, even as references. Bytes that are not ASCII may be broken
- * UTF-8, if a message was truncated. */
+/* XML does not allow most control characters, even as references. Non-ASCII bytes are replaced as well: a
+ * truncated message may end in invalid UTF-8. */
 static void append_xml(struct mk_buf *out, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {

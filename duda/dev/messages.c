@@ -178,7 +178,8 @@ void dev_messages_explain_conflicts(struct mk_buf *messages)
 
 /* ---- Duplicate definitions ---- */
 
-/* The "/FILE:LINE" at the end of "LINKER: OBJECT:/FILE:LINE"; absent if the linker printed a section. */
+/* Returns the "/FILE:LINE" at the end of "LINKER: OBJECT:/FILE:LINE"; absent if the linker printed a
+ * section. */
 static mk_str last_location(mk_str text)
 {
     size_t from = 0;
@@ -193,8 +194,8 @@ static mk_str last_location(mk_str text)
     return is_one ? found : MK_STR_NULL;
 }
 
-/* Appends the message in place of "WHERE: multiple definition of `NAME'; FIRST: first defined here". Returns false
- * if the line is another one. */
+/* Replaces "WHERE: multiple definition of `NAME'; FIRST: first defined here" with a message in the format of
+ * a compiler. Returns false for any other line. */
 static bool append_duplicate_error(struct mk_buf *out, mk_str line)
 {
     static const mk_str mark = MK_STR_INIT(": multiple definition of `"),

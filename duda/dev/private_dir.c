@@ -156,7 +156,7 @@ bool dev_private_dir_create_for_tests(char folder[PATH_MAX])
               dev_paths_format(path, "%s/new", folder) && dev_paths_format(lock, "%s/lock", folder) &&
               (test_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) >= 0 &&
               flock(test_lock, LOCK_EX | LOCK_NB) == 0 &&
-              rename(path, lock) == 0; /* another `monkey test` never sees it without its lock */
+              rename(path, lock) == 0; /* another `monkey test` never sees the file unlocked */
     if (!ok) {
         fprintf(stderr, "monkey test: cannot create a folder in %s: %s\n", base, strerror(errno));
         folder[0] = '\0';

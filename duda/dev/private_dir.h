@@ -11,8 +11,9 @@
 bool dev_private_dir_create(char folder[PATH_MAX]);
 /* Removes the folder and our files in it. */
 void dev_private_dir_remove(const char *folder);
-/* The same for `monkey test`: its folder is removed with everything in it. */
+/* Creates the private folder of `monkey test`, and locks it until it is removed. */
 bool dev_private_dir_create_for_tests(char folder[PATH_MAX]);
+/* Removes that folder with everything in it. */
 void dev_private_dir_remove_tree(const char *folder);
 
 #endif

@@ -168,7 +168,7 @@ static void kill_process_group(pid_t pid)
 
 enum { RUNNING_MAX = 16, NOT_STARTED = 127 };
 
-/* The processes that run now. */
+/* The running processes. */
 struct running {
     struct {
         pid_t pid;
@@ -227,7 +227,8 @@ static void kill_running_jobs(struct running *r, bool was_slow)
     }
 }
 
-/* Waits for output of the running jobs, and reads it. Returns false on an interrupt. */
+/* Waits for output of the running jobs, and reads it. Returns false after an interrupt or a timeout, when all
+ * jobs have been killed. */
 static bool read_running_jobs(struct running *r)
 {
     struct pollfd fds[RUNNING_MAX + 1];
@@ -243,7 +244,7 @@ static bool read_running_jobs(struct running *r)
         kill_running_jobs(r, ready == 0);
         return false;
     }
-    for (size_t i = n; i-- > 0;) { /* backwards, because finish_job() moves the last one */
+    for (size_t i = n; i-- > 0;) { /* backwards, because finish_job() moves the last job */
         ssize_t len = fds[i].revents ? read(fds[i].fd, buf, sizeof buf) : 1;
         if (fds[i].revents && len > 0)
             mk_buf_add(&r->at[i].job->output, mk_str_of(buf, (size_t)len));

@@ -20,7 +20,7 @@ static bool is_test_name(mk_str name)
     return mk_str_ends(mk_str_first(name, dot), MK_STR("_test"));
 }
 
-/* A name that ends with `_` disables the file or folder. */
+/* Returns whether the file or folder is ignored: it is hidden, or its name ends with `_`. */
 static bool is_disabled_name(mk_str name)
 {
     size_t dot = mk_str_find_last(name, '.');
@@ -66,20 +66,13 @@ static bool list_names(const char *folder, struct mk_buf *names)
     return dir && closedir(dir) == 0;
 }
 
-static bool name_is_before(mk_str a, mk_str b)
-{
-    size_t n = a.len < b.len ? a.len : b.len;
-    int order = n ? memcmp(a.p, b.p, n) : 0;
-    return order < 0 || (order == 0 && a.len < b.len);
-}
-
 /* Returns the first of the names after `last` in alphabetical order; absent if there is none. */
 static mk_str next_name(mk_str names, mk_str last)
 {
     mk_str found = MK_STR_NULL;
     while (names.len) {
         mk_str name = mk_str_cut(&names, '\n');
-        if ((!last.p || name_is_before(last, name)) && (!found.p || name_is_before(name, found)))
+        if ((!last.p || mk_str_cmp(last, name) < 0) && (!found.p || mk_str_cmp(name, found) < 0))
             found = name;
     }
     return found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files form a service: a file, several files, or all files of a folder. */
+/* Determines which files form a service: a file, several files, or all files of a folder. */
 #ifndef DUDA_DEV_SERVICE_FILES_H
 #define DUDA_DEV_SERVICE_FILES_H
 
@@ -19,13 +19,13 @@ struct dev_folder_scan {
 void dev_folder_scan_begin(struct dev_folder_scan *scan, const char *folder);
 void dev_folder_scan_free(struct dev_folder_scan *scan);
 
-/* Returns whether all files of the folder form one service: exactly one of them has a DUDA_SERVICE(), and none
- * a function `handle`. Otherwise each file of the folder is a service of its own. Subfolders may contain further
- * files of the service. */
+/* Returns whether all files of the folder form one service: exactly one of them has a DUDA_SERVICE(), and
+ * none has a function `handle`. Otherwise, each file of the folder is a service of its own. Subfolders may
+ * contain further files of the service. */
 bool dev_folder_is_service(const char *folder);
 
-/* Loads the service. On failure, writes the reason into `problem`, and returns false; there is then nothing to
- * free. */
+/* Loads the service. On failure, writes the reason into `problem`, and returns false; there is then nothing
+ * to free. */
 bool dev_service_load(struct dev_source *s, const struct dev_service_words *words, char problem[256]);
 
 #endif

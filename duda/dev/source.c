@@ -238,7 +238,8 @@ static bool resolve_path(const char *from, mk_str name, char path[PATH_MAX])
     return dev_paths_format(path, "%.*s%.*s", folder, from, MK_STR_ARG(name));
 }
 
-/* Returns whether the option takes a path, which follows it or is the next word. */
+/* Returns the option with which the word begins if that option takes a path, in the same word or in the next
+ * one; absent if there is none. */
 static mk_str path_option(mk_str word)
 {
     static const mk_str known[] = {
@@ -256,8 +257,8 @@ static bool is_object(mk_str word)
            mk_str_ends(word, MK_STR(".so"));
 }
 
-/* Appends the option. A path is relative to the folder of the file with the comment; if there is no such file,
- * it remains relative to the current folder. */
+/* Appends the option. Its path is relative to the folder of the file with the comment; if there is no such
+ * file, it remains relative to the current folder. */
 static void append_path_option(struct mk_buf *flags, const char *from, mk_str option, mk_str path)
 {
     char resolved[PATH_MAX];
@@ -267,8 +268,8 @@ static void append_path_option(struct mk_buf *flags, const char *from, mk_str op
         mk_buf_addf(flags, "%.*s %.*s ", MK_STR_ARG(option), MK_STR_ARG(path));
 }
 
-/* Makes the paths in the flags of a file absolute, and moves objects to a list of their own, because changes to
- * them are followed like those to sources. */
+/* Makes the paths in the flags of a file absolute, and moves objects to a list of their own, because they are
+ * watched like sources. */
 static void resolve_flags(struct dev_source *s, struct mk_buf *objects)
 {
     struct mk_buf flags = mk_buf_growing(64 * 1024);

@@ -20,7 +20,8 @@ struct dev_source {
     struct mk_buf flags;    /* from comments `cflags: FLAG...` */
     struct mk_buf sources;  /* from comments `sources: FILE.c...`: other files of the same service */
     unsigned line;          /* line of the name in DUDA_SERVICE() */
-    /* Set by dev_source_load(), with the options of all sources. The lists have one absolute path per line. */
+    /* Set by dev_source_load(), with the options of all sources. The lists have one absolute path per
+     * line. */
     struct mk_buf others;  /* the other sources */
     struct mk_buf objects; /* objects and archives that `cflags:` names */
     struct mk_buf errors;  /* messages about missing files, in the format of a compiler */

@@ -47,8 +47,8 @@ static int folder_len(const char *path)
     return slash == path ? 1 : (int)(slash - path);
 }
 
-/* Sets the folder of the service, which also contains html/, and the folder of the templates, which is next to
- * the main source. */
+/* Sets the folder of the service, which also contains html/, and the folders of the templates and assets,
+ * which are next to the main source. */
 static bool set_folders(struct dev_source_set *u, const char *main_source)
 {
     bool is_folder = u->is_folder || u->is_service_folder;
@@ -221,7 +221,7 @@ static uint64_t hash_folder_list(const struct dev_source_set *u)
     return hash;
 }
 
-/* Loads the service. An editor that is just writing the file has emptied it first: tries again. */
+/* Loads the service. On failure, tries again: an editor that is saving the file may just have emptied it. */
 static bool load_service(struct dev_source *source, const struct dev_service_words *words, char problem[256])
 {
     if (dev_service_load(source, words, problem))
@@ -289,8 +289,8 @@ static void append_matching_files(struct mk_buf *files, const char *pattern)
     globfree(&found);
 }
 
-/* Returns whether the templates or assets have changed. The server reads them when it loads the service, so it must
- * then be restarted. */
+/* Returns whether the templates or assets have changed. The server reads them when it loads the service, so
+ * it must then be restarted. */
 static bool check_resources_changed(struct dev_source_set *u)
 {
     char pattern[PATH_MAX];

@@ -37,7 +37,7 @@ struct dev_source_set {
     size_t n;
     char assets[PATH_MAX];     /* the assets folder, whether it exists or not */
     char templates[PATH_MAX];  /* the templates folder, whether it exists or not */
-    uint64_t stamp;            /* hash of the files in it */
+    uint64_t stamp;            /* hash of the files in both */
     const char *extra;         /* a configuration file; NULL: none */
     struct mk_buf extra_files; /* the configuration file and its includes, one per line */
     uint64_t extra_stamp;      /* hash of the contents of these files */

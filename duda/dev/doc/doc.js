@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The API page: lists the operations by tag, describes them, and sends requests. All of its data comes from the OpenAPI
-// document in the page.
+// The API page: lists the operations by tag, describes them, and sends requests. All of its data comes from the
+// OpenAPI document in the page.
 "use strict";
 
 const SHOWN_MAX = 200000; // characters of a response
@@ -94,7 +94,7 @@ function inputType(s) {
     return s.format === "binary" ? "file" : s.format === "date" ? "date" : "text";
 }
 
-// A field for one value: a choice, a file, or text. `group` keeps names of parameters and form fields apart.
+// A field for one value: a choice, a file, or text. `group` keeps the names of parameters apart from those of form fields.
 function addField(to, group, name, schema, isRequired) {
     const isList = resolveSchema(schema).type === "array", s = isList ? resolveSchema(resolveSchema(schema).items) : resolveSchema(schema);
     const label = add(to, "label", "", {className: "field"}), text = add(label, "span", "", {className: "name"});
@@ -158,7 +158,7 @@ function addFormBody(to, schema) {
     }
 }
 
-// The usual response may have several media types.
+// The success response may have several media types.
 function addAccept(form, op) {
     const types = Object.keys(Object.values(op.responses)[0]?.content || {});
     if (types.length < 2)
@@ -168,7 +168,7 @@ function addAccept(form, op) {
     select(label, types, "accept", true);
 }
 
-// The media type decides which fields the body has.
+// The media type determines the fields of the body.
 function addBody(form, op) {
     const contents = Object.entries(op.requestBody?.content || {});
     if (!contents.length)
@@ -202,7 +202,7 @@ function listValues(field, schema) {
     return isList ? field.value.split(",").map(v => v.trim()) : [field.value];
 }
 
-// A parameter for the rest of the path contains slashes.
+// A parameter for the rest of the path may contain slashes.
 function buildUrl(form, path, op) {
     let target = path;
     for (const p of op.parameters || [])
@@ -367,7 +367,7 @@ function fillCard(card, operation) {
     describeResponses(card, op.responses);
 }
 
-// Cards are filled when they are opened first, so that a page with hundreds of operations appears at once.
+// Cards are filled when they are first opened, so that a page with hundreds of operations appears at once.
 function addCard(to, operation) {
     const {path, method, op} = operation;
     const card = add(to, "details", "", {className: "card", id: op.operationId}), summary = add(card, "summary");

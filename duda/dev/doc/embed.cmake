@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DFOLDER=... -DOUT=... -P embed.cmake: converts the files of the API documentation page to C, for doc.h.
 
-# A hash for Content-Security-Policy: base64, which CMake cannot format.
+# Converts a hash from hexadecimal to base64 for Content-Security-Policy; CMake has no command for base64.
 function(base64 result hex)
   set(digits "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
   set(text "")

@@ -186,7 +186,7 @@ struct file_part {
 
 static bool strip_end(mk_str *text, mk_str end)
 {
-    bool has = text->len > end.len && mk_str_eq(mk_str_skip(*text, text->len - end.len), end);
+    bool has = text->len > end.len && mk_str_ends(*text, end);
     if (has)
         text->len -= end.len;
     return has;
@@ -202,7 +202,7 @@ static bool next_file_part(mk_str *files, struct file_part *part)
     return part->name.len > 0;
 }
 
-/* `format` is of OpenAPI 3.0, but many generators rely on it. */
+/* `format: binary` belongs to OpenAPI 3.0, but many generators rely on it. */
 static void write_file_schema(struct mk_json_writer *w)
 {
     begin_type_schema(w, "string");
@@ -306,7 +306,7 @@ static bool write_reference(const struct schema_writer *w, const struct duda_sch
     return true;
 }
 
-/* Writes an object with the fields of the schema, which may be NULL, and of the files of a form. */
+/* Writes an object with the fields of the schema, which may be NULL, and the files of a form. */
 static void write_object_schema(const struct schema_writer *w, const struct duda_schema *schema, mk_str files,
                                 unsigned depth)
 {

@@ -73,14 +73,9 @@ struct response_writer {
     size_t n;
 };
 
-static bool ends_with(mk_str text, mk_str end)
-{
-    return text.len >= end.len && mk_str_eq(mk_str_skip(text, text.len - end.len), end);
-}
-
 static bool is_json_type(mk_str type)
 {
-    return mk_str_eq(type, MK_STR("application/json")) || ends_with(type, MK_STR("+json"));
+    return mk_str_eq(type, MK_STR("application/json")) || mk_str_ends(type, MK_STR("+json"));
 }
 
 /* Writes a media type without a schema of the service: text, or bytes. */

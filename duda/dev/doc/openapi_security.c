@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doc/openapi_security.h"
 
-enum { NAME_MAX_ = 64 };
+enum { SCHEME_NAME_MAX = 64 };
 
 /* A word such as "header:X-Key" has a place and a name; other words have no name. */
 struct scheme {
@@ -34,9 +34,9 @@ static bool is_known_word(mk_str word)
 }
 
 /* Names of components consist of letters, digits, `.`, `-` and `_`. */
-static mk_str format_scheme_name(char buf[NAME_MAX_], mk_str word)
+static mk_str format_scheme_name(char buf[SCHEME_NAME_MAX], mk_str word)
 {
-    size_t n = word.len < NAME_MAX_ ? word.len : NAME_MAX_;
+    size_t n = word.len < SCHEME_NAME_MAX ? word.len : SCHEME_NAME_MAX;
     for (size_t i = 0; i < n; i++) {
         char c = word.p[i];
         bool ok = mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '.' || c == '-';
@@ -60,7 +60,7 @@ void dev_openapi_write_security(struct mk_json_writer *w, struct dev_security_sc
                                 const char *words)
 {
     mk_str rest = mk_str_from_c(words ? words : "");
-    char name[NAME_MAX_];
+    char name[SCHEME_NAME_MAX];
     size_t n = 0;
     while (rest.len) {
         mk_str word = mk_str_word(&rest);
@@ -115,7 +115,7 @@ static void write_scheme(struct mk_json_writer *w, mk_str word, const char *serv
 void dev_openapi_write_security_schemes(struct mk_json_writer *w, const struct dev_security_schemes *schemes,
                                         const char *service)
 {
-    char name[NAME_MAX_];
+    char name[SCHEME_NAME_MAX];
     if (schemes->n == 0)
         return;
     mk_json_newline(w);

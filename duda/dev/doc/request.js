@@ -11,7 +11,7 @@ const STORE = "monkey-api-credentials";
 try {
     Object.assign(credentials, JSON.parse(sessionStorage.getItem(STORE)));
 } catch {
-    // The browser denies storage, for example to pages of files.
+    // The browser denies storage, for example to a page that is a local file.
 }
 
 function saveCredentials() {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fake HTTP servers for services that send requests: a second server, in a thread, on a Unix socket. The package
- * duda-http asks duda_test_backend_address() for the address of a [HTTP_CLIENT]. */
+/* Fake HTTP servers for services that send requests: a second server, in a thread, on a Unix socket. The
+ * package duda-http calls duda_test_backend_address() for the address of an [HTTP_CLIENT] section. */
 #include "test_type.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum { RULES_MAX = 256, REQUESTS_MAX = 1024, NAME_LEN_MAX = 63, PATH_LEN_MAX = 100 };
 
-/* The response to the requests that match. */
+/* The response to matching requests. */
 struct rule {
     struct mk_buf method, target, type, body;
     unsigned status;
@@ -180,10 +180,12 @@ void duda_test_backend_respond(struct duda_test_backend *b, const char *route, u
                                const char *type, const char *body)
 {
     mk_str target = mk_str_from_c(route), method = mk_str_cut(&target, ' ');
-    if (!b || !target.len || b->n_rules == RULES_MAX) {
-        printf("  a route of a backend is a method and a target: \"GET /\"\n");
-        if (b)
-            b->test->failed = true;
+    if (!b)
+        return;
+    if (!target.len || b->n_rules == RULES_MAX) {
+        printf("  backend `%s`: %s\n", b->name,
+               target.len ? "it has too many responses" : "a route is a method and a target: \"GET /\"");
+        b->test->failed = true;
         return;
     }
     pthread_mutex_lock(&b->lock);

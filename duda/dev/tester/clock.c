@@ -77,7 +77,7 @@ uint64_t tester_clock_real_ms(void)
     return (uint64_t)now.tv_sec * MS_PER_S + (uint64_t)now.tv_nsec / NS_PER_MS;
 }
 
-/* Runs what is due, including handlers that a timer resumes. */
+/* Runs the timers that are due, and the handlers that they resume. */
 static void run_due_timers(void)
 {
     for (unsigned i = 0; i < STEPS && mk_server_step(tester_server()) == 1; i++)
@@ -87,7 +87,7 @@ static void run_due_timers(void)
 void duda_test_advance_clock(struct duda_test *t, uint64_t ms)
 {
     (void)t;
-    (void)mk_server_fd(tester_server()); /* a service that starts later would not notice the change */
+    (void)mk_server_fd(tester_server()); /* starts the service now: it notices only later changes */
     advanced_ms += (int64_t)ms;
     run_due_timers();
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time in tests: duda_test_advance_clock() changes the clocks that the service reads, but not these. */
+/* Time in tests. duda_test_advance_clock() changes the clocks that the service reads, but not the real time
+ * of these functions. */
 #ifndef DUDA_DEV_TESTER_CLOCK_H
 #define DUDA_DEV_TESTER_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The real time in milliseconds. */
+/* Returns the real time in milliseconds. */
 uint64_t tester_clock_real_ms(void);
-/* Runs the server once, and waits for work until that real time. Returns false when the time has come. */
+/* Runs the server once, and waits for work until that real time. Returns false if the time has passed, or if
+ * the server has stopped. */
 bool tester_clock_step(uint64_t until_ms);
 void tester_clock_step_until(uint64_t until_ms);
 

@@ -59,7 +59,7 @@ static void set_cookie(struct duda_test *t, mk_str name, mk_str value, mk_str pa
     c->expires = expires;
 }
 
-/* The folder of the target's path: the default of the attribute Path. */
+/* Returns the folder of the target's path, which is the default of the attribute Path. */
 static mk_str default_path(const char *target)
 {
     mk_str path = mk_str_from_c(target);

@@ -2,6 +2,7 @@
 #include "json_compare.h"
 
 #include <monkey/text.h>
+#include <monkey/utf8.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static void skip_blanks(mk_str *rest)
         *rest = mk_str_skip(*rest, 1);
 }
 
-static mk_str take(mk_str *rest, size_t n)
+static mk_str take_text(mk_str *rest, size_t n)
 {
     mk_str taken = mk_str_first(*rest, n);
     *rest = mk_str_skip(*rest, n);
@@ -55,7 +56,8 @@ static bool is_scalar(mk_str s)
 
 static mk_str next_value(mk_str *rest, unsigned depth);
 
-/* Reads the next member or element. `key` is NULL in an array. Returns false at the end, with *ok set. */
+/* Reads the next member or element. `key` is NULL in an array. Returns false at the end, and if the text is
+ * not valid JSON; *ok tells these apart. */
 static bool next_item(mk_str *rest, bool is_first, mk_str *key, mk_str *value, unsigned depth, bool *ok)
 {
     const char end = key ? '}' : ']';
@@ -70,7 +72,7 @@ static bool next_item(mk_str *rest, bool is_first, mk_str *key, mk_str *value, u
     }
     if (*ok && key) {
         *ok = rest->len && rest->p[0] == '"' && string_len(*rest);
-        *key = *ok ? take(rest, string_len(*rest)) : MK_STR_NULL;
+        *key = *ok ? take_text(rest, string_len(*rest)) : MK_STR_NULL;
         skip_blanks(rest);
         *ok = *ok && rest->len && rest->p[0] == ':';
         *rest = mk_str_skip(*rest, 1);
@@ -80,7 +82,7 @@ static bool next_item(mk_str *rest, bool is_first, mk_str *key, mk_str *value, u
     return *ok;
 }
 
-/* Returns the text of the value, and moves behind it; absent if it is invalid. */
+/* Removes the next value from *rest. Returns its text; absent if it is not valid JSON. */
 static mk_str next_value(mk_str *rest, unsigned depth)
 {
     skip_blanks(rest);
@@ -89,9 +91,9 @@ static mk_str next_value(mk_str *rest, unsigned depth)
     if (!all.len || depth > DEPTH_MAX)
         return MK_STR_NULL;
     if (all.p[0] == '"')
-        return string_len(all) ? take(rest, string_len(all)) : MK_STR_NULL;
+        return string_len(all) ? take_text(rest, string_len(all)) : MK_STR_NULL;
     if (all.p[0] != '{' && all.p[0] != '[') {
-        mk_str found = take(rest, scalar_len(all));
+        mk_str found = take_text(rest, scalar_len(all));
         return is_scalar(found) ? found : MK_STR_NULL;
     }
     *rest = mk_str_skip(*rest, 1);
@@ -111,24 +113,11 @@ static mk_str whole_value(mk_str text)
 
 static void append_utf8(struct mk_buf *out, unsigned long c)
 {
-    if (c < 0x80) {
-        mk_buf_add_char(out, (char)c);
-    } else if (c < 0x800) {
-        mk_buf_add_char(out, (char)(0xc0 | c >> 6));
-        mk_buf_add_char(out, (char)(0x80 | (c & 0x3f)));
-    } else if (c < 0x10000) {
-        mk_buf_add_char(out, (char)(0xe0 | c >> 12));
-        mk_buf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
-        mk_buf_add_char(out, (char)(0x80 | (c & 0x3f)));
-    } else {
-        mk_buf_add_char(out, (char)(0xf0 | c >> 18));
-        mk_buf_add_char(out, (char)(0x80 | (c >> 12 & 0x3f)));
-        mk_buf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
-        mk_buf_add_char(out, (char)(0x80 | (c & 0x3f)));
-    }
+    char bytes[4];
+    mk_buf_add(out, mk_str_of(bytes, mk_utf8_encode(bytes, (uint32_t)c)));
 }
 
-static unsigned long hex_digits(mk_str s)
+static unsigned long parse_hex4(mk_str s)
 {
     unsigned long c = 0;
     for (size_t i = 0; i < 4; i++)
@@ -153,10 +142,10 @@ void tester_json_unescape(mk_str string, struct mk_buf *out)
             mk_buf_add_char(out, letter && *letter ? chars[letter - letters] : c);
             continue;
         }
-        unsigned long code = hex_digits(rest);
+        unsigned long code = parse_hex4(rest);
         rest = mk_str_skip(rest, 4);
         if (code >= 0xd800 && code < 0xdc00 && mk_str_starts(rest, MK_STR("\\u"))) {
-            code = 0x10000 + ((code - 0xd800) << 10) + (hex_digits(mk_str_skip(rest, 2)) - 0xdc00);
+            code = 0x10000 + ((code - 0xd800) << 10) + (parse_hex4(mk_str_skip(rest, 2)) - 0xdc00);
             rest = mk_str_skip(rest, 6);
         }
         append_utf8(out, code);

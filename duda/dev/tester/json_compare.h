@@ -13,8 +13,8 @@ struct tester_json_difference {
     const char *problem;  /* NULL: the values differ; otherwise one of the texts is not JSON */
 };
 
-/* Returns whether the texts have the same value: the order of members, whitespace and the notation of strings and
- * numbers have no meaning. Otherwise fills `difference`. */
+/* Returns whether the texts have the same value, whatever the order of members, the whitespace, and the
+ * notation of strings and numbers. If not, fills `difference`. */
 bool tester_json_compare(mk_str got, mk_str expected, struct tester_json_difference *difference);
 /* Returns the value that a JSON pointer (RFC 6901) selects, as JSON; absent if there is none. */
 mk_str tester_json_find(mk_str json, mk_str pointer);

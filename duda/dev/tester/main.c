@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monkey-duda-test, which `monkey test` runs: it loads the tests, and runs each in a child process, which loads the
- * service into libmonkey, without listening on a port. If the service or a test crashes, `monkey test` reads the
- * report from standard error, and continues with the next test.
+/* monkey-duda-test, which `monkey test` runs: it loads the tests, and runs each in a child process, which loads
+ * the service into libmonkey, without listening on a port. If the service or a test crashes, `monkey test`
+ * reads the report from standard error, and continues with the next test.
  *
  *     monkey-duda-test SERVICE ROOT INCLUDE TESTS PREFIX FIRST FOLDER PATTERN
  *

@@ -54,7 +54,7 @@ static const char *method_of(const struct duda_test_request *request)
     return request->method ? request->method : request->body.p ? "POST" : "GET";
 }
 
-/* Copies the response, which must outlive the next request. The strings of the request serve
+/* Copies the response, which must outlive the next request. The strings of the request are for
  * duda_test_follow(). */
 static void store_response(struct duda_test *t, const struct duda_test_request *request,
                            const struct mk_test_client_response *response, struct duda_test_response *reply)
@@ -144,7 +144,7 @@ struct duda_test_response duda_test_post_form(struct duda_test *t, const char *t
     return reply;
 }
 
-/* Browsers escape these characters in names in the same way. */
+/* Escapes the characters that browsers escape in names. */
 static void append_quoted(struct mk_buf *out, const char *text)
 {
     for (; *text; text++)

@@ -31,7 +31,7 @@ const char *tester_folder(void)
     return folder;
 }
 
-/* The packages call this, if the program defines it, to keep the data of each test apart. */
+/* Packages call this function, if the program defines it, to keep the data of tests apart. */
 __attribute__((visibility("default"))) const char *duda_test_folder(void)
 {
     return folder;

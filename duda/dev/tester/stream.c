@@ -39,8 +39,7 @@ bool tester_conn_wait(struct tester_conn *c, uint64_t until_ms)
         uint64_t now = tester_clock_real_ms();
         int open = now < until_ms ? mk_test_client_step(c->client, (uint32_t)(until_ms - now)) : -1;
         receive(c);
-        if (now >= until_ms || open != 1)
-            c->is_closed = c->is_closed || (now < until_ms && open != 1);
+        c->is_closed = c->is_closed || (now < until_ms && open != 1);
         if (now >= until_ms || open != 1)
             return c->in.len != before;
     }
@@ -117,9 +116,9 @@ static bool read_chunk(struct duda_test_stream *s)
     size_t eol = mk_str_find(in, '\n'), size = 0, i = 0;
     if (eol == MK_STR_NONE)
         return false;
-    for (; i < eol && mk_char_hex(in.p[i]) >= 0; i++)
+    for (; i < eol && size <= TESTER_BODY_MAX && mk_char_hex(in.p[i]) >= 0; i++)
         size = size * 16 + (size_t)mk_char_hex(in.p[i]);
-    if (i == 0 || in.len < eol + 1 + size + 2)
+    if (i == 0 || size > TESTER_BODY_MAX || in.len < eol + 1 + size + 2)
         return false;
     s->has_ended = size == 0;
     mk_buf_add(&s->body, mk_str_first(mk_str_skip(in, eol + 1), size));
@@ -245,10 +244,10 @@ bool duda_test_stream_ended(struct duda_test_stream *s, uint32_t ms)
 
 void duda_test_stream_close(struct duda_test_stream *s)
 {
-    if (s)
-        tester_conn_close(&s->conn);
-    if (s)
-        s->has_ended = true;
+    if (!s)
+        return;
+    tester_conn_close(&s->conn);
+    s->has_ended = true;
 }
 
 void tester_streams_close(struct duda_test *t)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A running test: what its functions share. */
+/* The state of a running test. */
 #ifndef DUDA_DEV_TEST_TYPE_H
 #define DUDA_DEV_TEST_TYPE_H
 
@@ -35,24 +35,25 @@ struct duda_test {
 void tester_fail_request(struct duda_test *t, const char *method, const char *target, const char *problem);
 /* Returns a copy that lives until the end of the test, with a NUL after it. An absent string stays absent. */
 mk_str tester_keep(struct duda_test *t, mk_str text);
-/* The server with the service, which the first call starts. If it does not start, the process exits. */
+/* Returns the server with the service, which the first call starts. If it does not start, the process
+ * exits. */
 struct mk_server *tester_server(void);
 bool tester_server_is_started(void);
-/* The folder of this test for sockets, databases and stores. */
+/* Returns the folder of this test, for sockets, databases and stores. */
 const char *tester_folder(void);
 void tester_server_free(void);
 
-/* The package duda-http calls this, if the program defines it: the address of the fake server in place of the
- * [HTTP_CLIENT] with this Name; NULL: none. */
+/* Returns the address of the fake server that replaces the server of the [HTTP_CLIENT] section with this
+ * Name; NULL if there is none. The package duda-http calls this function, if the program defines it. */
 const char *duda_test_backend_address(const char *name);
 
-/* Returns the headers of a request, "Name: value\r\n...", with the Cookie header. */
+/* Writes the headers of a request, "Name: value\r\n...", including the Cookie header. */
 void tester_write_headers(struct duda_test *t, const struct duda_test_request *request, struct mk_buf *out);
 /* Stores the cookies of a response, and removes expired ones. */
 void tester_store_cookies(struct duda_test *t, mk_str headers, const char *target);
 /* Returns the value of the first header with that name. */
 mk_str tester_find_header(mk_str headers, mk_str name);
-/* The text for a negative result of the test client. */
+/* Returns the text for a negative result of the test client. */
 const char *tester_request_error(int e);
 
 /* Ends what the test has opened, and frees its memory. */

@@ -79,7 +79,7 @@ static void print_result(const struct tester_selection *s, size_t i, bool ok)
     fprintf(stderr, DEV_TEST_PROGRESS_END "%s\n", ok ? "ok" : "not ok");
 }
 
-/* What the child tells its parent, in shared memory. */
+/* The state that the child shares with its parent. */
 struct ending {
     volatile bool is_regular; /* the test has returned */
     volatile bool is_broken;  /* the service does not start */
@@ -116,7 +116,7 @@ static void forward_abort(int number)
         (void)kill((pid_t)child, number);
 }
 
-/* Ends like the child, whose report has been printed already. */
+/* Ends this process in the same way as the child, whose report has been printed already. */
 static void end_like_child(int status)
 {
     fflush(stdout);

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Which tests to run. */
+/* The tests to run. */
 struct tester_selection {
     const char *prefix; /* the name of their file */
     const char
@@ -14,8 +14,8 @@ struct tester_selection {
     const char *folder; /* each test gets a folder in this one */
 };
 
-/* Prints the results. Returns 0 if all tests passed, 1 if one failed, and 2 if the service cannot be tested. If a
- * test crashes or exits, this process ends in the same way. */
+/* Runs the tests, and prints their results. Returns 0 if all tests passed, 1 if one failed, and 2 if the
+ * service cannot be tested. If a test crashes or exits, this process ends in the same way. */
 int tester_tests_run(const struct tester_selection *selection);
 size_t tester_tests_count(void);
 
