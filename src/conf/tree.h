@@ -20,7 +20,7 @@ struct mk_conf_table;
 
 struct mk_conf_section {
     struct mk_conf_section *next;
-    const struct mk_conf_table *table; /* its keys; NULL: not yet known, or the section has no keys */
+    const struct mk_conf_table *table; /* its keys; NULL: not assigned yet, or there are none */
     mk_str name;                       /* as written, without the brackets; compare ignoring case */
     struct mk_conf_source_pos at;
     struct mk_conf_entry *first, *last;

@@ -220,7 +220,7 @@ int mk_server_set_error_handler(struct mk_server *s, mk_server_fn *fn, void *dat
     if (!e && !fn)
         e = mk_last_error_set(s, -EINVAL, "there is no function");
     if (!e && !s->program.error_handler.fn)
-        e = mk_server_add_plugin(s, &mk_app_error_plugin);
+        e = add_plugin(s, &mk_app_error_plugin);
     if (!e)
         s->program.error_handler = (struct mk_app_error_handler){.fn = fn, .data = data};
     return e;

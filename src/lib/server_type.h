@@ -67,7 +67,7 @@ struct mk_server {
     struct mk_server_options options;
     struct mk_buf why;
     struct mk_config_builder lines;
-    /* NULL while the program has set nothing but routes, listeners and certificates: these need no reader */
+    /* NULL while the program has set only what needs no reader: routes, listeners, certificates, filters */
     const struct mk_config_reader *reader;
     char *path; /* path given to mk_server_load_config(); NULL: none */
     const struct mk_plugin *plugins[MK_PLUGINS_MAX];

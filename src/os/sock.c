@@ -15,8 +15,9 @@ static int set_option(int fd, int level, int name, int value)
     return setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* How long the peer may be gone without a FIN, such as a device that lost its network, before the kernel closes
- * the connection. Without these options that takes 15 minutes if the server sends, and forever if it waits. */
+/* How long the peer may be gone without a FIN, such as a device that has lost its network, before the kernel
+ * closes the connection. Without these options, this takes 15 minutes if the server sends, and forever if it
+ * waits. */
 enum { PEER_GONE_MS = 180000, PROBE_IDLE_S = 60, PROBE_INTERVAL_S = 30 };
 
 static void set_keepalive(int fd)

@@ -67,7 +67,7 @@ static void merge_text(struct mk_config_generation *g, mk_str text, struct mk_co
     }
 }
 
-/* A file without [HOST] gets one, because the program's own routes need no [HOST] in the file. */
+/* Adds a [HOST] if there is none: the program's own routes need a host, but not one in the file. */
 void mk_embedding_merge_text(struct mk_config_generation *g, mk_str text, struct mk_conf_report *report)
 {
     merge_text(g, text, report);

@@ -7,8 +7,8 @@
 
 /* Adds the plugins to g->plugins, those of an embedding program first. Errors go to the report. */
 void mk_plugin_load_configured(struct mk_config_generation *g, struct mk_conf_report *report);
-/* Adds the plugins of g->embedding, which are those of the library itself: they need no plugins, and have
- * neither sections nor handlers. */
+/* Adds the plugins of g->embedding, which are those of the library itself: they need no other plugins, and
+ * have neither sections nor handlers. */
 void mk_plugin_load_of_library(struct mk_config_generation *g, struct mk_conf_report *report);
 
 #endif

@@ -84,7 +84,7 @@ static bool append_multipart(struct mk_response *response, struct mk_response_bo
            append_range(body, response->arena, &response->content, *range);
 }
 
-/* Each part has the Content-Type of the representation; the response has another one. */
+/* Each part has the Content-Type of the representation; that of the response becomes multipart/byteranges. */
 static bool apply_several_ranges(struct mk_response *response, struct mk_response_body *body,
                                  const struct mk_range *ranges, unsigned n)
 {

@@ -18,7 +18,7 @@ static bool is_read_method(const struct mk_request *request)
     return request->target->method == MK_METHOD_GET || request->target->method == MK_METHOD_HEAD;
 }
 
-static unsigned check(const struct mk_request *request, const struct mk_validators *validators)
+static unsigned check_preconditions(const struct mk_request *request, const struct mk_validators *validators)
 {
     switch (mk_condition_check(&request->fields, request->target->method, validators, request->now)) {
     case MK_CONDITION_NOT_MODIFIED:
@@ -35,7 +35,7 @@ unsigned mk_request_check_preconditions(const struct mk_request *request, mk_str
 {
     const struct mk_validators validators = {.etag = etag,
                                              .modified = modified ? modified : MK_MODIFIED_NONE};
-    return check(request, &validators);
+    return check_preconditions(request, &validators);
 }
 
 /* ---- Responses ---- */
@@ -45,7 +45,8 @@ static bool consists_of_parts(const struct mk_response *response)
     return response->content.form == MK_RESPONSE_BODY_PARTS;
 }
 
-/* Adds a strong ETag, the digest of the body. Bodies in files have none: a digest would block the worker. */
+/* Adds a strong ETag, the digest of the body. Bodies in files get none: reading them would block the
+ * worker. */
 static int add_etag(struct mk_response *response)
 {
     unsigned char digest[MK_SHA1_LEN];
@@ -60,8 +61,7 @@ static int add_etag(struct mk_response *response)
     }
     mk_sha1_final(&sha, digest);
     mk_buf_add_char(&etag, '"');
-    for (size_t i = 0; i < ETAG_BYTES; i++)
-        mk_buf_addf(&etag, "%02x", digest[i]);
+    mk_hex_encode(&etag, mk_str_of((const char *)digest, ETAG_BYTES));
     mk_buf_add_char(&etag, '"');
     return mk_response_set_header(response, MK_STR("ETag"), mk_buf_str(&etag));
 }
@@ -128,7 +128,7 @@ int mk_response_make_conditional(struct mk_request *request, struct mk_response 
     if (e)
         return e;
     struct mk_validators validators = response_validators(request, response);
-    unsigned status = check(request, &validators);
+    unsigned status = check_preconditions(request, &validators);
     if (status == 304)
         return become_not_modified(response);
     if (status) {

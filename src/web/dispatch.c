@@ -120,13 +120,13 @@ const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x)
     return l ? l : x->request.web->limits;
 }
 
-/* The status that a hook has left, or the status of the error if the hook has removed it. */
+/* Returns the status that a hook has set; `before`, the status of the error, if it is below 300. */
 static unsigned status_after_hook(const struct mk_exchange *x, unsigned before)
 {
     return x->response.status >= 300 ? x->response.status : before;
 }
 
-/* Applies the verdict of an on_error hook other than MK_WAIT and MK_DONE. */
+/* Applies a verdict of an on_error hook, except MK_WAIT and MK_DONE. */
 MK_COLD static void continue_after_error_hook(struct mk_exchange *x, enum mk_verdict v, unsigned status)
 {
     if (v != MK_NEXT && v != MK_ERROR) {
