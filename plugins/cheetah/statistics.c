@@ -79,7 +79,7 @@ static void append_series_labels(struct mk_buf *out, const struct mk_stat_regist
         mk_buf_addf(out, "%s%s=%.*s", i ? " " : "", t->labels[i], MK_STR_ARG(mk_stat_label(r, series, i)));
 }
 
-/* The number of observations; the value of other metrics. */
+/* Returns the number of observations of a histogram, or the value of another metric. */
 static uint64_t sum_values(const struct mk_stat_registry *r, uint32_t series, enum mk_stat_kind kind)
 {
     unsigned n = kind == MK_STAT_HISTOGRAM          ? MK_STAT_BUCKETS

@@ -79,7 +79,8 @@ static bool is_power_of_2(uint64_t n)
     return n && (n & (n - 1)) == 0;
 }
 
-/* The bounds of numbers are those below 8, then two for each doubling up to 2^32. They are inclusive. */
+/* Returns whether a bound of a number histogram is printed: up to 8, each bound; then two for each doubling
+ * up to 2^32. Printed bounds are inclusive, so the largest number below the bound is printed. */
 static bool is_number_bound(uint64_t end)
 {
     return end <= UINT64_C(1) << 32 &&

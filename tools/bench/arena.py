@@ -69,7 +69,7 @@ def duda_command(build, folder, port):
 
 
 def copy_of_sources(name):
-    """Returns a folder in which compilers may leave lock files."""
+    """Returns a copy of the sources, in which compilers may create lock files."""
     folder = BUILD / name
     shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
     return folder
@@ -143,7 +143,7 @@ def measure(process, port, path, options):
 
 
 def check_responses(ports, path):
-    """All servers have to send the same values."""
+    """Exits if the servers respond with different values."""
     bodies = {}
     for name, port in ports.items():
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as response:

@@ -4,7 +4,7 @@
 
     save_to_served.py PROGRAM [--lines N] [--saves N] [--files N]
 
-The service has N lines of handlers and routes (default: 700), in one file, or in several with --files. It is saved 20 times;
+The service has N lines of handlers and routes (default: 700), in one file, or in several with --files. It is saved N times (default: 20);
 after each save, requests follow each other until the new version responds. The compiler is wrapped in a script that records when
 it starts and ends, so the table also shows where the time goes: noticing the change, the compiler, the linker, and loading the
 service into a new server and switching to it.
@@ -73,7 +73,7 @@ def get(port, target):
 
 
 def stages(log, saved_ns, served_ns):
-    """Splits the time with the records of the compiler: None, if it did not run."""
+    """Splits the time at the recorded runs of the compiler; None if it did not run."""
     runs = [line.split(" ", 2) for line in log.read_text().splitlines()]
     compiled = [(int(a), int(b)) for a, b, words in runs if " -c " in f" {words} "]
     linked = [(int(a), int(b)) for a, b, words in runs if "-shared" in words]

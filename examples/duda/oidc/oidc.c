@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Login with an OpenID provider: the package oidc does the work, and the service keeps the user's name. */
+/* Login with an OpenID provider. The package duda-oidc implements it; the service only keeps the user's
+ * name. */
 #define DUDA_USE "duda-oidc"
 #include <duda.h>
 #include <duda/oidc.h>
@@ -13,7 +14,7 @@ static const struct duda_schema_field profile_fields[] = {
 static const struct duda_schema profile_schema =
     DUDA_SCHEMA(struct profile, profile_fields, .allow_unknown = true);
 
-/* Keeps the name of the user, which may change at the provider, only for this session. */
+/* Stores the name of the user in the session only, because it may change at the provider. */
 static int keep_name(struct duda_ctx *d, mk_str user, mk_str claims)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
@@ -42,5 +43,6 @@ static const struct duda_oidc_login login = {.on_login = keep_name};
 
 DUDA_SERVICE(oidc, DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The page."),
              DUDA_GET("/in", duda_oidc_log_in, "Sends the browser to the provider.", .data = &login),
-             DUDA_GET("/callback", duda_oidc_callback, "Where the provider sends it back.", .data = &login),
+             DUDA_GET("/callback", duda_oidc_callback, "Receives the browser from the provider.",
+                      .data = &login),
              DUDA_POST("/out", duda_oidc_log_out, "Logs out, here and at the provider.", .data = &login));

@@ -22,7 +22,7 @@ struct item {
     bool is_first; /* first line of its order */
 };
 
-/* For rows and for templates; the optional fields are no columns of all queries. */
+/* For rows and templates. Not every query returns the optional columns. */
 static const struct duda_schema_field item_fields[] = {
     DUDA_INTEGER(struct item, id),
     DUDA_INTEGER(struct item, n, .optional = true),
@@ -84,7 +84,7 @@ static mk_str pattern(struct duda_ctx *d, mk_str search)
     return duda_strdup(d, mk_buf_str(&out));
 }
 
-/* Computes what the pages show, and the total of all items. */
+/* Computes the fields that the pages show, and returns the total of all items. */
 static int64_t complete_items(struct duda_ctx *d, struct item *items, size_t n)
 {
     int64_t total = 0;

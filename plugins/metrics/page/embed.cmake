@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DFOLDER=... -DOUT=... -P embed.cmake: the files of the live page as C, for page.h, without indentation, empty lines and
-# lines that are comments.
+# cmake -DFOLDER=... -DOUT=... -P embed.cmake: converts the files of the live page to C, for page.h, without indentation,
+# empty lines and comment lines.
 function(embed name file)
   file(READ ${FOLDER}/${file} source)
   string(REGEX REPLACE "(\n[ \n]*(//[^\n]*)?)+\n *" "\n" source "\n${source}")

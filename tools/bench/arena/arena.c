@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HttpArena's `baseline` and `json` profiles as a Duda service, which tools/bench/arena.py measures. The environment variable
- * ARENA_DATASET names the file of the items. */
+/* HttpArena's `baseline` and `json` profiles as a Duda service, which tools/bench/arena.py measures. The
+ * environment variable ARENA_DATASET names the file of the items. */
 #include <duda.h>
 #include <duda/body.h>
 #include <duda/json.h>
@@ -36,7 +36,7 @@ static const struct duda_schema_field rating_fields[] = {
 };
 static const struct duda_schema rating_schema = DUDA_SCHEMA(struct rating, rating_fields);
 
-/* `total` is computed for each response, so the dataset lacks it. */
+/* `total` is computed for each response, so it is absent in the dataset. */
 static const struct duda_schema_field item_fields[] = {
     DUDA_INTEGER(struct item, id),
     DUDA_STRING(struct item, name),
