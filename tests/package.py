@@ -32,7 +32,7 @@ def guide_test(folder):
 
 
 def sanitizers_for_python():
-    """Environment variables for a Python interpreter that loads libraries built with sanitizers, and the libmonkey of build/dev."""
+    """Returns environment variables for a Python interpreter that loads libraries built with sanitizers, and the libmonkey of build/dev."""
     libraries = [call("cc", f"-print-file-name={name}").strip() for name in ("libasan.so", "libubsan.so")]
     if not all(library.startswith("/") for library in libraries):
         pytest.skip("needs the sanitizers of gcc as libraries")

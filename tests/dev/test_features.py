@@ -183,7 +183,8 @@ def test_search_finds_floating_point_numbers(line, prints):
 
 
 def test_server_and_plugins_print_no_floating_point_numbers():
-    """MK_SMALL_LIBC cannot. The JSON functions do, but only Duda and programs with libmonkey call them."""
+    """printf() of MK_SMALL_LIBC does not support them. The JSON functions print them, but only Duda and programs with libmonkey
+    call these functions."""
     found = []
     for path in [*(ROOT / "src").rglob("*.c"), *(ROOT / "plugins").rglob("*.c")]:
         text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""duda_after_response(): background tasks that begin when the request has ended, in a loaded and in an isolated service; limits,
+"""duda_after_response(): background tasks that start when the request has ended, in a loaded and in an isolated service; limits,
 failures, reloads and stops."""
 import signal
 import time

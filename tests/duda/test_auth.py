@@ -230,7 +230,7 @@ def test_basic_accepts_the_right_password_only(server):
     assert get(server, "/basic/me").status == 401
 
 
-def test_basic_caches_right_passwords_until_they_change(server):
+def test_basic_caches_verified_passwords_until_they_change(server):
     get(server, "/set?password=first")
     began = time.monotonic()
     for _ in range(30):
@@ -257,14 +257,14 @@ def test_basic_takes_as_long_for_unknown_users(server):
     assert 1 / 3 < known / unknown < 3
 
 
-def test_basic_failure_of_the_lookup_is_no_wrong_password(server):
+def test_basic_lookup_failure_is_not_a_wrong_password(server):
     server.allow("find_user|duda_auth_basic")
     assert get(server, "/basic/me", basic("down:x")).status == 503
 
 
 # ---- Roles ----
 
-def test_roles(server):
+def test_role_middleware_accepts_any_of_its_roles(server):
     get(server, "/set?password=secret")
     assert get(server, "/basic/admin", basic("ana:secret")).text == "Basic ana admin staff!\n"
     assert get(server, "/basic/owner", basic("ana:secret")).status == 403
@@ -281,7 +281,7 @@ def test_role_without_authentication_and_middleware_without_data_fail_closed(ser
 
 # ---- Tokens ----
 
-def test_bearer_tokens(server):
+def test_bearer_token_identifies_the_client(server):
     assert get(server, "/bearer/me", bearer("shop_good")).text == "Bearer robot guest\n"
     reply = get(server, "/bearer/me")
     assert (reply.status, reply["WWW-Authenticate"]) == (401, 'Bearer realm="api"')
@@ -292,7 +292,7 @@ def test_bearer_tokens(server):
     assert get(server, "/bearer/me", bearer("down")).status == 503
 
 
-def test_api_keys(server):
+def test_api_key_in_header_or_query_identifies_the_client(server):
     assert get(server, "/key/me", {"X-Key": "shop_good"}).text == "ApiKey robot guest\n"
     assert get(server, "/key/me?key=shop_good").text == "ApiKey robot guest\n"
     for path, fields in (("/key/me", {}), ("/key/me?key=x", {}), ("/key/me?key=shop_good", {"X-Key": "x"}), ("/key/me", {"X-API-Key": "shop_good"})):
@@ -315,7 +315,7 @@ def cookie_of(server, user):
     return {"Cookie": get(server, f"/in/{user}").all("Set-Cookie")[-1].split(";")[0]}
 
 
-def test_session_middleware(server):
+def test_session_middleware_identifies_the_user(server):
     ana, ben, gone = (cookie_of(server, user) for user in ("ana", "ben", "gone"))
     assert get(server, "/session/me", ana).text == "Session ana admin staff!\n"
     assert get(server, "/session/admin", ana).status == 200
@@ -366,7 +366,7 @@ def test_jwt_is_verified_with_the_keys_of_the_issuer(server, provider):
 
 
 @needs_jwt
-def test_jwt_nested_claims_and_audience_lists(server, provider):
+def test_jwt_accepts_nested_claims_and_audience_lists(server, provider):
     text = token(provider.key, claims_of(provider, aud=["other", "api"], realm_access={"roles": ["x"]}, **{"a.b": 1}))
     assert get(server, "/jwt/claim?path=realm_access.roles", bearer(text)).text == '["x"]'
     assert get(server, "/jwt/claim?path=a.b", bearer(text)).text == "1"
@@ -411,7 +411,7 @@ def test_jwt_forgeries_are_rejected(server, provider, rsa_keys):
 
 
 @needs_jwt
-def test_jwt_new_keys_are_fetched_but_seldom(server, provider, rsa_keys):
+def test_jwt_new_keys_are_fetched_at_a_limited_rate(server, provider, rsa_keys):
     assert get(server, "/jwt/me", bearer(token(provider.key, claims_of(provider)))).status == 200
     provider.keys = [rsa_keys[1]]
     text = token(rsa_keys[1], claims_of(provider))
@@ -421,7 +421,7 @@ def test_jwt_new_keys_are_fetched_but_seldom(server, provider, rsa_keys):
     for i in range(10):
         assert is_rejected(get(server, "/jwt/me", bearer(token(HmacKey(f"unknown-{i}", b"x"), claims_of(provider)))))
         assert is_rejected(get(server, "/jwt/me", bearer(token(CurveKey(f"unknown-{i}"), claims_of(provider)))))
-    assert provider.requests["/keys"] == 2, "unknown keys cause no flood of requests"
+    assert provider.requests["/keys"] == 2, "unknown keys do not cause a flood of requests"
     assert is_rejected(get(server, "/jwt/me", bearer(token(rsa_keys[0], claims_of(provider))))), "the old key is revoked"
 
 
@@ -432,7 +432,7 @@ def test_jwt_issuer_without_keys_is_an_outage(server, provider, answer):
     provider.answers["/keys"] = answer
     text = token(provider.key, claims_of(provider))
     assert [get(server, "/jwt/me", bearer(text)).status for _ in range(3)] == [503] * 3
-    assert provider.requests["/keys"] == 1, "an unavailable server is not asked for each request"
+    assert provider.requests["/keys"] == 1, "an unavailable issuer is not contacted for each request"
     assert get(server, "/jwt/me").status == 401
 
 
@@ -460,7 +460,7 @@ def test_jwt_slow_issuer_suspends_only_its_handlers(server, provider):
 
 
 @needs_jwt
-def test_jwt_with_a_key_of_our_own(server, provider):
+def test_jwt_is_verified_with_the_configured_key(server, provider):
     now = int(time.time())
     ours = {"iss": "https://own.example", "sub": "ana", "aud": "api", "exp": now + 60, "scope": "read  admin"}
     assert get(server, "/own/me", bearer(token(HmacKey(None, SECRET.encode()), ours))).text == "Bearer ana read admin!\n"
@@ -483,7 +483,7 @@ def test_jwt_and_its_neighbors_over_http2(server, provider):
     ("Issuer https://x", "Audience"), ("Issuer https://x\n    Audience y", "either JwksUrl or Key"),
     ("Issuer https://x\n    Audience y\n    JwksUrl ftp://x", "https://"), ("Audience y\n    JwksUrl https://x/keys", "no Issuer"),
     ("Issuer https://x\n    Audience y\n    Key file:{key}", "no valid key for RS256"), ("Issuer https://x\n    Audience y\n    Key file:{key}\n    Algorithm none", "none")])
-def test_jwt_section_with_mistakes(monkey, tmp_path, section, message):
+def test_jwt_section_with_mistakes_is_rejected(monkey, tmp_path, section, message):
     (tmp_path / "key").write_text("short")
     failed = monkey(plugins=["upstream", "duda-http", "duda-auth", "duda-jwt"], top=f"[JWT]\n    {section.format(key=tmp_path / 'key')}\n", expect_start=False)
     failed.exit_code = 3

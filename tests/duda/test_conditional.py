@@ -19,7 +19,7 @@ SERVICE = r"""
 
 enum { LARGE = 300000 };
 
-/* The body of `size` bytes: its digit at offset i is i % 10. */
+/* Writes a body of `size` bytes; the digit at offset i is i % 10. */
 static int put_digits(struct duda_ctx *d, int size)
 {
     int e = 0;
@@ -33,7 +33,7 @@ static int file(struct duda_ctx *d)
     return duda_send_file(d, MK_STR("/digits.txt"));
 }
 
-/* Bytes 10 to 29 of the file, with a version as ETag. */
+/* Sends bytes 10 to 29 of a file, with a version as ETag. */
 static int part(struct duda_ctx *d)
 {
     int e = duda_check_preconditions(d, MK_STR("v7"), 1000000000);
@@ -259,7 +259,7 @@ def test_compressed_body_has_a_weak_etag_and_no_ranges(lasting, path):
     server = lasting(load_compressed)
     gzip = ("Accept-Encoding", "gzip")
     plain, packed = server.get(path), server.get(path, fields=[gzip])
-    if "Content-Type" not in plain:  # compress leaves it unchanged
+    if "Content-Type" not in plain:  # not compressed: its type is unknown
         assert packed["ETag"] == plain["ETag"]
         return
     assert (packed["Content-Encoding"], packed["ETag"]) == ("gzip", f"W/{plain['ETag']}") and "Accept-Ranges" not in packed

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A draining worker ends the event streams and WebSocket connections of services immediately, so that an open browser tab
-does not keep the worker alive. Other handlers learn of the drain if they ask for it."""
+does not keep the worker alive. Other handlers are notified of the drain if they request it."""
 import re
 import signal
 

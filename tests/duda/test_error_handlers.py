@@ -313,13 +313,13 @@ def test_response_that_has_started_is_cut_off(server):
         assert b" 200 " in received and b"outer" not in received
 
 
-def test_deadline_is_an_error_to_respond_to(server):
+def test_error_handler_responds_to_a_deadline(server):
     answer = server.get("/timed/deadline/sleep")
     assert (answer.status, answer.text) == (504, "napped: 504 -110 - - /timed/deadline/sleep\n")
 
 
 @pytest.mark.parametrize("server", ["inside"], indirect=True)
-def test_handler_timeout_is_an_error_to_respond_to(server):
+def test_error_handler_responds_to_a_handler_timeout(server):
     answer = server.get("/nested/sleep")
     assert (answer.status, answer.text) == (504, "first: 504 0 - - /nested/sleep\n")
 

@@ -87,7 +87,7 @@ def test_oidc_users_of_different_providers_are_different(server, providers):
     assert browser.get("/show").text == "b:user-1 -\n", "the session of another user starts empty"
 
 
-def test_oidc_answer_of_one_provider_is_invalid_at_the_other(server, providers):
+def test_oidc_response_of_one_provider_is_invalid_for_the_other(server, providers):
     browser = Browser(server)
     answers = {name: urlsplit(browser.begin(name, p)).query for name, p in providers.items()}
     assert browser.get(f"/b/back?{answers['a']}").status == 403
@@ -138,7 +138,7 @@ def test_oidc_logout_works_without_the_provider(server, providers):
 
 @pytest.mark.parametrize("change, message", [(("Issuer http", "Issuer ftp"), "begins with https"), (("Client x", "Scope profile\n    Client x"), "`openid` is missing"),
                                              (("Client x\n", "\n"), "must have `Client`"), (("RedirectUrl http://x/b", ""), "must have `RedirectUrl`")])
-def test_oidc_section_with_mistakes(monkey, change, message):
+def test_oidc_section_with_mistakes_is_rejected(monkey, change, message):
     text = "[OIDC]\n    Issuer http://x\n    Client x\n    RedirectUrl http://x/b\n".replace(*change)
     failed = monkey(plugins=["upstream", "duda-http", "duda-oidc"], top=text, expect_start=False)
     failed.exit_code = 3

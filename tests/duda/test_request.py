@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a handler can read of its request: query parameters, headers, host, scheme, URL and client address."""
+"""What a handler can read from its request: query parameters, headers, host, scheme, URL and client address."""
 import pytest
 
 import services

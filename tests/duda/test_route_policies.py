@@ -175,7 +175,7 @@ def test_invalid_rates_are_errors_at_startup(monkey, tmp_path, rate):
 
 # ---- Authentication ----
 
-def test_auth_of_a_route(policies):
+def test_auth_of_a_route_runs_before_its_handler(policies):
     server = policies()
     assert [get(server, "/users", **f).status for f in ({}, {"X_User": "ana"})] == [403, 200]
     assert [get(server, "/admins", **f).status for f in ({}, {"X_User": "ana"}, {"X_User": "root"})] == [403, 409, 200]
@@ -269,7 +269,7 @@ def test_cors_of_every_origin_has_no_credentials(policies):
     assert get(server, "/api/end", Origin="https://app.example")["Access-Control-Allow-Origin"] is None
 
 
-def test_cors_headers_of_errors(policies):
+def test_cors_headers_are_sent_with_errors(policies):
     server = policies()
     server.allow("fail")
     app = {"Origin": "https://app.example"}
@@ -285,11 +285,11 @@ def test_cors_headers_of_errors(policies):
     assert get(server, "/api/none", **app)["Access-Control-Allow-Origin"] is None, "DUDA_CORS(NULL) has ended the policy"
 
 
-def test_cors_and_routes_for_options(policies):
+def test_cors_leaves_options_to_routes_of_the_service(policies):
     server = policies()
     assert preflight(server, "/api/own").text == "-\n", "the service's own route"
     assert preflight(server, "/api/any", method="PUT")["Access-Control-Allow-Methods"] == "PUT"
-    assert get(server, "/api/any", method="OPTIONS").text == "-\n", "this is no preflight request"
+    assert get(server, "/api/any", method="OPTIONS").text == "-\n", "not a preflight request"
     plain = get(server, "/api/items/1", method="OPTIONS")
     assert (plain.status, plain["Access-Control-Allow-Methods"]) == (204, None)
     assert "GET" in plain["Allow"]

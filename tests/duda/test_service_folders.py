@@ -45,7 +45,7 @@ def call(run, tmp_path, cache):
 
 @compilers
 def test_folder_is_served_as_one_service(start, shop, compiler):
-    """Every file is followed: sources, headers, new files and files in new subfolders."""
+    """Every file is watched: sources, headers, new files and files in new subfolders."""
     server = start(shop, compiler=compiler)
     assert [server.get(path).text for path in ("/", "/items/", "/page.c")] == ["home 3\n", "list\n", "a page\n"]
     assert "as one service" in server.out.text
@@ -106,7 +106,7 @@ def test_main_file_may_be_in_a_subfolder(call, tmp_path):
     assert done.code == 0 and done.out.endswith("ok app.home\n1 test passed\n"), done
 
 
-def test_several_files_on_the_command_line(start, call, monkey, shop, tmp_path):
+def test_several_files_on_the_command_line_form_a_service(start, call, monkey, shop, tmp_path):
     """The order of the files does not matter."""
     files = [shop / "util.c", shop / "main.c", shop / "src/items.c"]
     server = start(*files)
@@ -141,7 +141,7 @@ def test_name_that_two_files_define_is_reported_with_its_lines(call, shop, compi
 
 
 def test_options_of_all_files_apply_from_any_folder(call, monkey, shop, tmp_path):
-    """Paths in `cflags:` are relative to the file; an object is linked, and followed like a source."""
+    """Paths in `cflags:` are relative to the file; an object is linked, and watched like a source."""
     (shop / "inc").mkdir()
     (shop / "inc/deep.h").write_text("#define MORE 10\n")
     (shop / "util.c").write_text("/* cflags: -Iinc part.o */\n" + FILES["util.c"].replace("more.h", "deep.h").replace("MORE", "MORE + part()")

@@ -201,7 +201,7 @@ def test_wrong_number_of_labels_is_reported_once(shop):
 
 @pytest.mark.processes("it starts no group of processes")
 def test_metrics_of_an_isolated_service(monkey, site, tmp_path):
-    """The group counts, and its own shell shows the values."""
+    """The metrics are counted in the group, and the shell of the group shows them."""
     (tmp_path / "shop.conf").write_text("[PLUGINS]\n    Load cheetah\n[CHEETAH]\n    Socket ./shell.sock\n")
     tmp_path.chmod(0o755)
     server = monkey(plugins=["isolate"], root=None, host=None,

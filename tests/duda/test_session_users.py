@@ -210,7 +210,7 @@ def test_service_cannot_forge_the_user_of_a_session(people, store):
     assert b.text("/show") == "- x"
 
 
-def test_user_ids_have_a_length(people):
+def test_user_ids_are_limited_in_length(people):
     b = Browser(people("memory"))
     assert b.text("/in/" + "u" * 255) == "in"
     assert b.text("/in/" + "u" * 256) == "-22"
@@ -275,8 +275,8 @@ def test_concurrent_logins_and_revocations_leave_no_old_session(people, store):
 
 @IN_SERVER
 def test_client_cannot_use_a_record_of_a_user_as_its_session(people, store):
-    """The IDs of these records can be computed from the user's ID. The last character is cut, to give them a letter that is no
-    hexadecimal digit."""
+    """The IDs of these records can be computed from the user's ID. They begin with a letter that is not a hexadecimal digit, and
+    the server accepts no such ID in a cookie."""
     server = people(store)
     ana = logged_in(server, "ana", 1)[0]
     ana.get("/others")

@@ -192,7 +192,7 @@ def test_abandoned_nested_transaction_is_rolled_back_as_a_whole(server):
 
 
 def test_failed_commit_of_a_nested_transaction_keeps_the_outer_one(server, backend):
-    """PostgreSQL refuses to release the savepoint, so its changes are undone; SQLite has only undone the statement."""
+    """PostgreSQL refuses to release the savepoint, so the changes since then are undone; SQLite undoes only the failed statement."""
     answer = server.get("/failed")
     assert (answer.status, answer.text) == (200, "0" if backend == "sqlite" else "121")
     assert server.get("/list").text == "1 2 "
@@ -201,7 +201,7 @@ def test_failed_commit_of_a_nested_transaction_keeps_the_outer_one(server, backe
 def test_read_only_transaction_refuses_writes(server):
     assert server.get("/read-only").text == "121"
     assert server.get("/list").text == "8 "
-    assert server.get("/read-only").status == 409, "8 is there: the session is used again"
+    assert server.get("/read-only").status == 409, "the row exists already: the reused session can write"
 
 
 def test_isolation_level_is_set(server, backend):

@@ -128,7 +128,7 @@ def test_client_resumes_after_its_last_event(lasting):
 
 
 def test_vanished_client_is_detected(lasting):
-    """TCP_REPAIR closes a socket without a FIN, as a device does that has lost its network."""
+    """TCP_REPAIR closes a socket without a FIN, like a device that has lost its network."""
     server = lasting(FAST)
     with server.connect() as c:
         c.ask("/silent")

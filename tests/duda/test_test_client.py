@@ -22,7 +22,7 @@ SERVICE = r"""#define DUDA_USE "duda-sql", "duda-sqlite", "duda-kv", "duda-http"
 #include <stdio.h>
 #include <time.h>
 
-static int count_calls; /* a static variable, which each test sees as zero */
+static int count_calls; /* static, so zero at the start of each test */
 
 static int calls(struct duda_ctx *d)
 {
@@ -207,7 +207,8 @@ def passes(done, n):
 
 
 def test_each_test_meets_a_new_service_without_data(case, tmp_path):
-    """Static variables, databases and stores are empty again; the configured places remain untouched, also in a second run."""
+    """Each test begins with zeroed static variables and empty databases and stores; the configured ones remain untouched, also in a
+    second run."""
     tests = "\n".join("""
 DUDA_TEST(%s)
 {
@@ -222,7 +223,7 @@ DUDA_TEST(%s)
     assert not (tmp_path / "data.db").exists() and not (tmp_path / "store").exists()
 
 
-def test_forms_cookies_and_redirects(case):
+def test_client_sends_forms_and_cookies_and_follows_redirects(case):
     passes(case(r"""
 DUDA_TEST(logs_in)
 {
@@ -290,7 +291,7 @@ DUDA_TEST(differs)
         "$[1]: expected nothing, got 2", 'it is not JSON: expected {"a":1}, got {"a":1', "the expected text is not JSON: expected {1}, got 1"]
 
 
-def test_streams_and_websockets(case):
+def test_client_reads_streams_and_websockets(case):
     passes(case(r"""
 DUDA_TEST(events)
 {
@@ -345,7 +346,7 @@ DUDA_TEST(websocket)
 """), 4)
 
 
-def test_clock(case):
+def test_clock_is_advanced_and_set(case):
     passes(case(r"""
 #include <stdlib.h>
 #include <time.h>
@@ -367,7 +368,7 @@ DUDA_TEST(starts_anew)
 """), 2)
 
 
-def test_fake_server(case):
+def test_fake_server_responds_and_records_requests(case):
     done = case(r"""
 DUDA_TEST(responds)
 {
@@ -408,7 +409,7 @@ DUDA_TEST(fine) { duda_expect_status(t, duda_test_get(t, "/calls"), 200); }
     assert "  GET /away: the redirect leads to another host, or nowhere\nnot ok tested.away" in done.out
 
 
-def test_selection_and_junit(case, tmp_path):
+def test_selected_tests_are_reported_as_junit(case, tmp_path):
     tests = r"""
 DUDA_TEST(first_one) { (void)t; }
 DUDA_TEST(second_one) { duda_expect_text(t, duda_test_get(t, "/calls").body, "<&>\n"); }
@@ -435,7 +436,7 @@ DUDA_TEST(crashes) { (void)t; __builtin_trap(); }
 
 @pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(), reason="this build has no libpq, or there is no PostgreSQL")
 def test_each_test_has_its_own_schema(run, tmp_path, tmp_path_factory):
-    """Tables that exist in the database are neither seen nor changed, and no schema remains."""
+    """Tests neither see nor change the existing tables of the database, and no schema remains."""
     cache = tmp_path_factory.getbasetemp() / "cache"
     cache.mkdir(exist_ok=True)
     source = SERVICE.replace('"duda-sqlite", "duda-kv", "duda-http", "duda-store"', '"duda-postgres", "duda-kv", "duda-http", "duda-store"')

@@ -242,7 +242,7 @@ async def send_trailers(scope, _receive, send):
 async def send_file(scope, _receive, send):
     if scope["path"] == "/file-later":
         await asyncio.sleep(0.001)
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})  # the server knows better
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})  # the server sends the size of the file instead
     try:
         await send({"type": "http.response.pathsend", "path": urllib.parse.unquote(scope["query_string"].decode())})
     except OSError as problem:

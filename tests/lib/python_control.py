@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 import libmonkey
 
 PAIRS = [open(file, encoding="ascii").read() for file in sys.argv[1:]]
-LONG = 30  # seconds that nothing should take
+LONG = 30  # seconds; every operation takes less
 
 server = libmonkey.Server(on_log=lambda level, text: None)
 rejected = set()

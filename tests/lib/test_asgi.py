@@ -119,7 +119,7 @@ def test_asgi_disconnect_is_reported(server, path, event):
     wait_until(lambda: event in events(server), "the application has noticed the disconnect")
 
 
-def test_asgi_disconnect_is_no_error_of_the_application(start):
+def test_asgi_disconnect_is_not_an_application_error(start):
     server = start("asgi_app:app")
     for path in ("/disconnect", "/disconnect-bug"):
         with socket.create_connection(("127.0.0.1", int(server.url.rstrip("/").rpartition(":")[2])), SECONDS) as client:

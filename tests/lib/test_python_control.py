@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python program that changes its running server: listeners, certificates, accepting, a successor; and limits of queues."""
+"""A Python program that changes its running server: listeners, certificates, accepting or rejecting connections, a successor; and
+limits of queues."""
 import sysconfig
 
 from certificates import make_authority

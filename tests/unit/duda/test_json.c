@@ -397,7 +397,7 @@ static const struct duda_schema_field part_members[] = {
     DUDA_INTEGER(struct part, second),
 };
 
-/* ---- Lists of structs, which the writer formats in another way than a single struct ---- */
+/* ---- Lists of structs, which the writer formats differently from a single struct ---- */
 
 static void assert_list_equals_structs(const struct duda_schema *schema, const void *structs, size_t n)
 {
@@ -426,7 +426,7 @@ static void assert_list_equals_structs(const struct duda_schema *schema, const v
     }
 }
 
-/* The writer formats names once for all elements, unless they are too many or too long. */
+/* The writer formats names once for all elements, unless there are too many names, or they are too long. */
 static void json_lists_of_structs_are_written(void **state)
 {
     (void)state;

@@ -360,7 +360,7 @@ static void expect_wrong_schema(const struct duda_schema_field *field, const cha
         fail_msg("%s", buffer);
 }
 
-static void schema_with_useless_rules_is_wrong(void **state)
+static void schema_with_useless_rules_is_rejected(void **state)
 {
     struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     static const struct duda_schema_field wrong[] = {
@@ -412,7 +412,7 @@ int main(void)
         fixture_test(schema_rules_hold_for_forms, NULL, pool_free),
         cmocka_unit_test(schema_formats_accept_and_reject),
         cmocka_unit_test(schema_timestamps_are_parsed_and_written),
-        cmocka_unit_test(schema_with_useless_rules_is_wrong),
+        cmocka_unit_test(schema_with_useless_rules_is_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,6 +247,7 @@ static void template_filters_change_values(void **state)
          "{{a | default \"x\"}}{{l | default 'y'}}{{n | default z}}{{m | default \"<\" | upper}}{{z | "
          "default \"x\"}}{{f | default \"x\"}}",
          "xyz&lt;0false", NULL},
+        {"{\"t\":-2208988801}", "{{t | date \"%Y %y\"}}", "1899 99", NULL},
         {"{}", "{{m | upper}}{{m | number 2}}{{m | date}}|", "|", NULL},
         {"{\"f\":\"app.css\"}", "{{asset \"app.css\"}} {{{asset 'app.css' | upper}}} {{f | asset}}",
          "/static/app.1.css?a&amp;b /STATIC/APP.1.CSS?A&B /static/app.1.css?a&amp;b", NULL},
@@ -254,6 +255,25 @@ static void template_filters_change_values(void **state)
         {"{\"l\":[{\"n\":\"a\"}]}", "  {{>p}}\n", "  A\n", "{{#l}}{{n | upper}}\n{{/l}}"},
     };
     run(cases, MK_LEN(cases));
+}
+
+static void template_bytes_of_any_length_become_base64(void **state)
+{
+    (void)state;
+    static const char bytes[300];
+    static const char *const texts[] = {"{{b}}", "{{{b}}}", "{{b | upper}}"};
+    const struct duda_entry entries[] = {{"b", duda_value_bytes(mk_str_of(bytes, sizeof bytes))}};
+    const struct duda_value value = duda_value_map(entries, 1);
+    for (size_t i = 0; i < MK_LEN(texts); i++) {
+        struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
+        why = mk_buf_fixed(reasons, sizeof reasons);
+        struct duda_template *t = duda_template_new(mk_str_from_c(texts[i]), "page", &why);
+        assert_non_null(t);
+        assert_int_equal(duda_template_render(t, &value, NULL, &out, &why), 0);
+        assert_int_equal(out.len, 400);
+        assert_int_equal(strspn(buffer, "A"), 400);
+        duda_template_free(t);
+    }
 }
 
 static void expect_wrong(const char *text, const char *partial, bool strict, int error, const char *reason)
@@ -383,6 +403,7 @@ int main(void)
         fixture_test(template_blocks_of_parents_are_replaced, NULL, pool_free),
         fixture_test(template_loops_have_positions_and_else, NULL, pool_free),
         fixture_test(template_filters_change_values, NULL, pool_free),
+        cmocka_unit_test(template_bytes_of_any_length_become_base64),
         fixture_test(template_errors_have_positions, NULL, pool_free),
         cmocka_unit_test(template_renders_structs),
     };
