@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The input files of a compilation: their hash, whether they were saved meanwhile, and the dependencies that
- * the compiler reports. Lists of files have one path per line. */
+/* The input files of a compilation: their hash, whether they were saved during the compilation, and the
+ * dependencies that the compiler reports. Lists of files have one path per line. */
 #ifndef DUDA_DEV_INPUTS_H
 #define DUDA_DEV_INPUTS_H
 
@@ -10,8 +10,8 @@
 
 /* Returns a hash of the contents of the files. */
 uint64_t dev_inputs_hash(mk_str files);
-/* Like dev_inputs_hash(). For `source`, if given, it uses the text that was read before the compiler ran,
- * because the file may have been saved again since then. */
+/* Like dev_inputs_hash(), but for `source`, if given, hashes the text that was read before the compiler ran:
+ * the file may have been saved again since then. */
 uint64_t dev_inputs_hash_with(mk_str files, const struct dev_source *source);
 
 /* The input files of the compiler that are known before it runs. */

@@ -10,7 +10,7 @@
 
 enum {
     KEPT_MAX = 64 << 10,       /* longer bodies are streamed */
-    RANGES_KEPT_MAX = 8 << 20, /* the same for bodies with byte ranges, which must be complete */
+    RANGES_KEPT_MAX = 8 << 20, /* the same for bodies with byte ranges: a range needs the complete body */
     OUT_MAX = 1 << 30,         /* maximum size of one piece */
     INITIAL_SIZE = 1024,
 };

@@ -43,7 +43,7 @@ static mk_str address_key(struct duda_ctx *d, struct mk_addr *buf)
     return mk_str_of((const char *)buf->ip, sizeof buf->ip);
 }
 
-/* The counters of all limits share a table. */
+/* Counts a use of the limit. All limits share a table, so the key contains the name of the limit. */
 static bool count_use(struct duda_ctx *d, const struct rate_limit *limit, struct duda_rate_state *state)
 {
     struct mk_addr address;

@@ -261,7 +261,7 @@ static bool read_entry(struct duda_json_cursor *c, const struct duda_schema_fiel
            run_struct_check(c, m->schema, entry, &here, begin);
 }
 
-/* Checks that no name occurs twice, with the check for lists of strings. */
+/* Checks that no name occurs twice, using the check for lists of strings. */
 static bool check_names_differ(struct duda_json_cursor *c, const struct duda_schema_field *m,
                                const struct growing_list *map, const struct duda_field_path *path,
                                size_t begin)

@@ -5,8 +5,8 @@
 
 #include <monkey/regex.h>
 
-/* Returns whether the text matches. False as well if the pattern is invalid, if the server has no regular
- * expressions, if memory is exhausted, or if the search exceeds its limits. Thread-safe. */
+/* Returns whether the text matches. Also returns false if the pattern is invalid, if the server has no
+ * regular expressions, if memory is exhausted, or if the search exceeds its limits. Thread-safe. */
 bool duda_pattern_matches(const char *pattern, mk_str text);
 /* Compiles the pattern. Returns 0, or sets *error and returns its code. */
 int duda_pattern_check(const char *pattern, struct mk_regex_error *error);

@@ -11,7 +11,7 @@ struct duda_integer {
     bool is_negative;
 };
 
-/* Why a value is not valid. */
+/* The result of checking a value. */
 struct duda_rejection {
     const char *code;      /* code of struct duda_validation_error; NULL: the value is valid */
     const char *message;   /* message of a custom check; NULL: describe the rules of the field */
@@ -68,7 +68,7 @@ struct duda_violation {
     mk_str message; /* copied */
 };
 
-/* Adds a validation error; true while there is space for more. */
+/* Adds a validation error. Returns true while there is space for more. */
 bool duda_validation_errors_add(struct duda_validation_errors *errors, const struct mk_allocator *memory,
                                 const struct duda_violation *violation);
 

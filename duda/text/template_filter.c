@@ -152,9 +152,9 @@ static uint32_t decode_code_point(mk_str s)
     return c;
 }
 
-/* Pairs of letters: in blocks with a fixed distance, or next to each other. */
+/* Ranges of letters. Upper and lower case are two blocks with a fixed distance, or alternate. */
 static const struct letter_range {
-    uint32_t upper_first, upper_last, distance; /* distance 1: upper-case letters are even; 0: odd */
+    uint32_t upper_first, upper_last, distance; /* 1: alternating, upper case is even; 0: odd */
 } letter_ranges[] = {
     {'A', 'Z', 32},    {0xc0, 0xd6, 32},   {0xd8, 0xde, 32},   {0x100, 0x137, 1},   {0x139, 0x148, 0},
     {0x14a, 0x177, 1}, {0x391, 0x3a1, 32}, {0x3a3, 0x3ab, 32}, {0x400, 0x40f, 80},  {0x410, 0x42f, 32},
@@ -216,7 +216,7 @@ static void write_truncated(struct mk_buf *out, mk_str text, uint64_t max, mk_st
         mk_buf_add(out, mark);
 }
 
-/* All bytes except unreserved characters become %XX, so the text is one component of a URL. */
+/* Writes the text as one component of a URL: all bytes except unreserved characters become %XX. */
 static void write_url_component(struct mk_buf *out, mk_str text)
 {
     for (mk_str rest = text, part; rest.p;) {

@@ -120,7 +120,7 @@ const struct mk_request_limits *mk_dispatch_limits(struct mk_exchange *x)
     return l ? l : x->request.web->limits;
 }
 
-/* Returns the status that a hook has set; `before`, the status of the error, if it is below 300. */
+/* Returns the status after a hook: `before`, unless the hook has set a status of at least 300. */
 static unsigned status_after_hook(const struct mk_exchange *x, unsigned before)
 {
     return x->response.status >= 300 ? x->response.status : before;

@@ -29,7 +29,7 @@ static enum mk_verdict wait_once(struct handler *h, struct mk_request *request)
     return MK_WAIT;
 }
 
-/* The body: "STATUS PHRASE METHOD PATH". */
+/* Responds with the body "STATUS PHRASE METHOD PATH". */
 static enum mk_verdict respond(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct handler *h = data;

@@ -33,7 +33,8 @@ static bool is_known_word(mk_str word)
     return is_api_key(&s);
 }
 
-/* Names of components consist of letters, digits, `.`, `-` and `_`. */
+/* Returns the name of the scheme, with `_` in place of characters that names of components must not
+ * contain. */
 static mk_str format_scheme_name(char buf[SCHEME_NAME_MAX], mk_str word)
 {
     size_t n = word.len < SCHEME_NAME_MAX ? word.len : SCHEME_NAME_MAX;

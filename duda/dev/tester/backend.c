@@ -24,7 +24,7 @@ struct duda_test_backend {
     struct duda_test_backend *next;
     char name[NAME_LEN_MAX + 1], address[PATH_LEN_MAX + sizeof "unix:"];
     struct mk_server *server;
-    pthread_mutex_t lock; /* of everything below, which the thread of the server uses as well */
+    pthread_mutex_t lock; /* protects everything below, which the thread of the server uses as well */
     struct rule rules[RULES_MAX];
     size_t n_rules;
     struct mk_buf requests[REQUESTS_MAX]; /* "METHOD\0TARGET\0HEADERS\0BODY\0" */
@@ -32,7 +32,7 @@ struct duda_test_backend {
     bool has_unexpected;
 };
 
-static struct duda_test_backend *all; /* of the running test */
+static struct duda_test_backend *all; /* backends of the running test */
 
 /* ---- In the thread of the server ---- */
 

@@ -15,7 +15,7 @@ enum { NS_PER_MS = 1000000, MS_PER_S = 1000, STEPS = 100 };
 
 #define EXPORTED __attribute__((visibility("default")))
 
-static _Atomic int64_t advanced_ms, wall_ms; /* added to all clocks, and to the wall clock */
+static _Atomic int64_t advanced_ms, wall_ms; /* offset of all clocks; further offset of the wall clock */
 
 static int read_system_clock(clockid_t id, struct timespec *now)
 {

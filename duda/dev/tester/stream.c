@@ -136,7 +136,7 @@ static bool read_plain(struct duda_test_stream *s)
     return n > 0;
 }
 
-/* Waits for more of the body. Returns false at its end, or when the time is over. */
+/* Waits for more of the body. Returns false at its end, or at the real time `until`. */
 static bool read_body(struct duda_test_stream *s, uint64_t until)
 {
     for (;;) {

@@ -7,10 +7,10 @@
 
 /* The tests to run. */
 struct tester_selection {
-    const char *prefix; /* the name of their file */
-    const char
-        *pattern; /* only tests whose name PREFIX.NAME contains this, or matches it if it has `*`; "": all */
-    size_t first; /* index of the first test */
+    const char *prefix; /* name of the test file */
+    /* Only tests whose name PREFIX.NAME contains the pattern or, with `*`, matches it; "": all tests. */
+    const char *pattern;
+    size_t first;       /* index of the first test */
     const char *folder; /* each test gets a folder in this one */
 };
 

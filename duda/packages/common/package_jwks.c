@@ -93,7 +93,7 @@ static bool has_just_failed(struct duda_ctx *d, const struct package_jwks *cache
     return cache->failed_at && now_s(d) - cache->failed_at < RETRY_MIN_S;
 }
 
-/* Keeps old keys for a while if new ones cannot be fetched. */
+/* Fetches the keys. If that fails, keeps the old ones for up to a day. */
 static int fetch_or_keep(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
 {
     if (are_fresh(d, cache)) /* another handler has fetched them meanwhile */

@@ -20,7 +20,7 @@ static const struct duda_value *find_member(const struct duda_value *map, mk_str
     return NULL;
 }
 
-/* A name with dots, such as a URL, may also be the name of one member. */
+/* The path may also be the name of a single member that contains dots, such as a URL. */
 static const struct duda_value *find_claim(const struct duda_value *claims, mk_str path)
 {
     const struct duda_value *found = find_member(claims, path);
@@ -62,7 +62,7 @@ static size_t count_words(mk_str text)
     return n;
 }
 
-/* Takes the roles from a string of words, or from a list of strings. */
+/* Reads the roles from a string of words, or from a list of strings. */
 static int read_roles(struct duda_ctx *d, const struct duda_value *v, struct duda_identity *out)
 {
     bool is_list = v && v->kind == DUDA_VALUE_LIST, is_text = v && v->kind == DUDA_VALUE_TEXT;

@@ -43,7 +43,7 @@ duda_verdict oidc_refuse(struct duda_ctx *d, unsigned status, const char *messag
     return duda_problem(d, status, "%s", message);
 }
 
-/* An https issuer must have https endpoints. */
+/* Returns whether the issuer has an https URL. Its endpoints must then have https URLs, too. */
 static bool is_secure(const struct oidc_provider *p)
 {
     return mk_str_starts(p->settings->base.location, MK_STR("https://"));

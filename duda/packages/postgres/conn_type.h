@@ -85,7 +85,7 @@ struct postgres_conn {
     struct postgres_prepared_list prepared;
     struct postgres_cancel *cancel; /* cancel request in progress */
     struct mk_state use;            /* an enum postgres_conn_use */
-    bool is_read_only;              /* its transaction may not write: see retry.c */
+    bool is_read_only;              /* the transaction may not write: see retry.c */
     uint64_t retired_ms;            /* when it was last retired because its server was read-only; 0: never */
 
     /* Set by the owner, in addition to struct package_conn_ops. */

@@ -23,7 +23,7 @@ struct duda_sql_cursor {
     struct duda_ctx *d;
     struct duda_sql_db *db;
     void *session;
-    uint64_t number; /* in the backend; 0: not open */
+    uint64_t number; /* identifies the cursor in the backend; 0: not open */
     bool owns_session, is_closed;
     bool is_last;                   /* the batch is the last one */
     struct duda_sql_result *result; /* of the handler */
@@ -31,7 +31,8 @@ struct duda_sql_cursor {
     size_t next, batch_size;
     const struct duda_schema *bound; /* the schema of `binding` */
     struct sql_row_binding binding;
-    struct heap_block *row_data, *kept_data; /* freed with the row; freed with the cursor */
+    struct heap_block *row_data;  /* freed with the row */
+    struct heap_block *kept_data; /* freed with the cursor */
 };
 
 /* ---- Memory ---- */

@@ -181,7 +181,8 @@ int sql_row_binding_prepare(struct sql_row_binding *b, const struct duda_sql_res
     b->names = result->columns;
     b->memory = memory;
     b->errors = NULL;
-    b->message[0] = b->json_error[0] = '\0'; /* clearing them whole would take as long as matching a column */
+    /* Clearing the whole arrays would take as long as matching a column. */
+    b->message[0] = b->json_error[0] = '\0';
     b->columns =
         (struct sql_column_binding *)memory->alloc(memory->ctx, (result->n_columns + 1) * sizeof *b->columns);
     if (!b->columns)
