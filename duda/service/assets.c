@@ -243,7 +243,7 @@ static int set_asset_type(struct duda_ctx *d, const struct asset *a)
     return duda_content_type(d, type);
 }
 
-int duda_send_asset(struct duda_ctx *d)
+duda_verdict duda_send_asset(struct duda_ctx *d)
 {
     char plain[NAME_MAX_LEN + 1];
     mk_str name = duda_param(d, "path");

@@ -97,7 +97,7 @@ int duda_make_conditional(struct duda_ctx *d, unsigned flags)
     return 0;
 }
 
-int duda_auto_etag(struct duda_ctx *d)
+duda_verdict duda_auto_etag(struct duda_ctx *d)
 {
     d->conditional |= MK_CONDITIONAL_ETAG;
     return DUDA_NEXT;

@@ -32,8 +32,8 @@ extern "C" {
  * - 404 for paths below the group that match no route, unless another handler, such as the one for static
  *   files, responds.
  *
- * Error handlers are not called if the response has started, if the client has disconnected, if the request cannot be
- * parsed, or if the handler crashes, because the crash ends the worker.
+ * Error handlers are not called if the response has started, if the client has disconnected, if the request
+ * cannot be parsed, or if the handler crashes, because the crash ends the worker.
  *
  * The response already has the status of the error, its headers, such as Allow (405), Retry-After or
  * WWW-Authenticate, and the headers that the handler has set, except those that describe a body. The error

@@ -28,8 +28,8 @@ extern "C" {
  *     static const struct duda_oidc_login login = {.on_login = keep_name};
  *
  *     DUDA_ROUTES(account,
- *         DUDA_GET("/in", duda_oidc_log_in, "Begins a login.", .data = &login),
- *         DUDA_GET("/callback", duda_oidc_callback, "Handles the redirect from the provider.", .data = &login),
+ *         DUDA_GET("/in", duda_oidc_log_in, "Begins the login.", .data = &login),
+ *         DUDA_GET("/callback", duda_oidc_callback, "Completes the login.", .data = &login),
  *         DUDA_BEFORE(duda_csrf_check),
  *         DUDA_POST("/out", duda_oidc_log_out, "Logs out, here and at the provider.", .data = &login));
  */

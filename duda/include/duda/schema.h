@@ -83,8 +83,8 @@ struct duda_schema_field {
     enum duda_schema_format format; /**< of a string, or of each string of a list */
     bool is_unique; /**< a list must not contain an element twice; not for lists of structs or raw JSON */
     /** Checks a value that has passed all other rules; for a list, it is called for each element. `value`
-     * points to the member or element. Returns NULL if the value is valid, or an error message, such as
-     * "`start` must be a working day", which is not freed. */
+     * points to the member or element. Returns NULL if the value is valid, or an error message that is not
+     * freed, such as "`start` must be a working day". */
     const char *(*check)(const void *value);
     const char *message; /**< replaces the message of all errors of this member; NULL: the standard message */
     const char *code; /**< replaces the code of errors in the value; NULL: see struct duda_validation_error */

@@ -58,7 +58,7 @@ MK_API int duda_make_conditional(struct duda_ctx *d, unsigned flags);
  *
  *     DUDA_ROUTES(pages, DUDA_BEFORE(duda_auto_etag), DUDA_GET("/", home, "Shows the home page."));
  */
-MK_API int duda_auto_etag(struct duda_ctx *d);
+MK_API duda_verdict duda_auto_etag(struct duda_ctx *d);
 
 /** Serves a file, such as a static file or a download, with its media type and validators. The client may
  * request byte ranges, for example to resume a download. `path` begins with a slash and is relative to the
@@ -86,7 +86,7 @@ MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t le
                     "*path",                                                                                 \
              duda_send_asset, "Serves the assets.")
 /** The handler of DUDA_ASSETS(). */
-MK_API int duda_send_asset(struct duda_ctx *d);
+MK_API duda_verdict duda_send_asset(struct duda_ctx *d);
 /** Returns the URL of an asset, such as "app.css" or "img/logo.png". Templates use `{{asset "app.css"}}`. If
  * there is no such asset, logs an error and returns an absent string. The URL is valid until the handler
  * returns. */

@@ -359,7 +359,7 @@ enum { DUDA_NEXT = 0x4e455854 };
 #define DUDA_ERROR(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_ERROR, __VA_ARGS__, )
 
 /** Allows pages of other origins to call all later routes of this table, and of the groups among them: see
- * struct duda_cors. After `DUDA_CORS(NULL)`, the routes are no longer allowed. */
+ * struct duda_cors. `DUDA_CORS(NULL)` ends this for the routes after it. */
 #define DUDA_CORS(policy) {.kind = DUDA_IS_CORS, .data = policy, .file = __FILE__, .line = __LINE__}
 
 /** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
