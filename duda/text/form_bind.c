@@ -81,8 +81,12 @@ static struct duda_rejection store_field_value(const struct form_binding *r,
     case DUDA_KIND_ENUM:
     case DUDA_KIND_BYTES:
     case DUDA_KIND_TIMESTAMP:
-        if (mk_utf8_find_invalid(text) == MK_STR_NONE)
-            return duda_schema_field_put_string(m, at, text, r->memory);
+        if (mk_utf8_find_invalid(text) == MK_STR_NONE) {
+            struct duda_rejection rejection = duda_schema_field_put_string(m, at, text, r->memory);
+            if (rejection.code && m->kind == DUDA_KIND_STRING)
+                memcpy(at, &text, sizeof text); /* a page that shows the form again contains it */
+            return rejection;
+        }
         break;
     case DUDA_KIND_OBJECT:
     case DUDA_KIND_JSON_RAW: /* no form field has these types */

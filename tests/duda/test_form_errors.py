@@ -8,6 +8,7 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build 
 
 SOURCE = r"""
 #include <duda.h>
+#include <errno.h>
 
 static int greet(struct duda_ctx *d)
 {
@@ -25,7 +26,30 @@ static int count(struct duda_ctx *d)
     return duda_printf(d, "%d", duda_upload_at(d, 0) != NULL);
 }
 
-DUDA_SERVICE(forms, DUDA_ANY("/greet", greet, "Greets."), DUDA_POST("/require", require, "Needs a name."),
+struct person {
+    mk_str name, mail, *tags;
+    size_t n_tags;
+    unsigned age;
+};
+static const struct duda_schema_field members[] = {
+    DUDA_STRING(struct person, name, .max_length = 3, .pattern = "^[a-z]*$"),
+    DUDA_STRING(struct person, mail, .format = DUDA_FORMAT_EMAIL),
+    DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true, .pattern = "^[a-z]$"),
+    DUDA_INTEGER(struct person, age, .optional = true, DUDA_MAXIMUM(9)),
+};
+static const struct duda_schema schema = DUDA_SCHEMA(struct person, members);
+
+static int again(struct duda_ctx *d)
+{
+    struct person person = {.name = MK_STR("-"), .mail = MK_STR("-"), .age = 1};
+    struct duda_validation_errors errors;
+    int e = duda_bind_form(d, &schema, &person, &errors);
+    if (e && e != -EINVAL)
+        return e;
+    return duda_printf(d, "%zu %.*s %.*s %u", e ? errors.n : 0, MK_STR_ARG(person.name), MK_STR_ARG(person.mail), person.age);
+}
+
+DUDA_SERVICE(forms, DUDA_POST("/again", again), DUDA_ANY("/greet", greet, "Greets."), DUDA_POST("/require", require, "Needs a name."),
     DUDA_POST("/count", count, "Counts files."));
 """
 FORM = [("Content-Type", "application/x-www-form-urlencoded")]
@@ -53,3 +77,14 @@ def test_request_without_a_form_has_no_fields(server, method, body, fields):
 
 def test_valid_form_is_received(server):
     assert server.get("/greet", "POST", body=b"name=ana", fields=FORM).text == "hello ana\n"
+
+
+@pytest.mark.parametrize("body, again", [
+    (b"name=ana&mail=a@b.org&age=3", "0 ana a@b.org 3"),
+    (b"name=anna&mail=a&age=3", "2 anna a 3"),      # length, format
+    (b"name=A%3Cb&mail=a@b.org", "1 A<b a@b.org 1"),  # pattern
+    (b"name=a%ff&mail=&age=99", "3 -  1"),          # not UTF-8, empty; numbers are not stored
+    (b"name=ana&mail=a@b.org&tags=a&tags=BB", "1 ana a@b.org 1"),
+])
+def test_invalid_form_can_be_shown_again(server, body, again):
+    assert server.get("/again", "POST", body=body, fields=FORM).text == again
