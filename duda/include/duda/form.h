@@ -19,8 +19,8 @@ extern "C" {
  * string without `.min_length`. Unknown fields are ignored, because submit buttons and CSRF tokens are among
  * them. Returns 0; -EINVAL if a field is invalid (*errors lists the errors; respond with 422); or -ENOMEM.
  *
- * After -EINVAL, a string that breaks a rule, such as `.max_length`, is stored nevertheless, so that a page can
- * show the form again with the text that the user has entered. Use the struct only for this.
+ * After -EINVAL, strings that violate a rule, such as `.max_length`, are stored nonetheless, so that a page
+ * can show the form again with the text that the user has entered. Do not use the struct for anything else.
  */
 MK_API int duda_form_data_bind(const struct mk_form *form, const struct duda_schema *schema,
                                const struct mk_allocator *memory, void *out,

@@ -35,9 +35,10 @@ MK_API mk_str duda_form(struct duda_ctx *d, const char *name);
 /** All fields; empty if the form could not be received. */
 MK_API const struct mk_form *duda_form_all(struct duda_ctx *d);
 /**
- * Fills a struct (see duda_form_data_bind()). Returns 0; -EINVAL: *errors lists the validation errors, and the
- * struct contains the strings of the form, so that the page can show the form again. Return any other result from the handler. If `errors` is NULL, the
- * function itself sends the validation errors, as problem details with status 422.
+ * Fills a struct (see duda_form_data_bind()). Returns 0; -EINVAL: *errors lists the validation errors, and
+ * *out contains the strings of the form, so that the page can show the form again. Return any other result
+ * from the handler. If `errors` is NULL, the function itself sends the validation errors, as problem details
+ * with status 422.
  */
 MK_API duda_verdict duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                                    struct duda_validation_errors *errors) MK_API_MUST_USE;

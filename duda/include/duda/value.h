@@ -180,7 +180,7 @@ static inline struct duda_value duda_value_map(const struct duda_entry *entries,
     return v;
 }
 #ifndef __cplusplus
-/** A map of the given members, which live until the end of the enclosing block.
+/** A map of the given members. The array of members is valid until the end of the enclosing block.
  *
  *     return duda_render(d, "hello.html",
  *                        duda_value_members({"name", duda_value_cstr("ana")}, {"n", duda_value_integer(3)}));
