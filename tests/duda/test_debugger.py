@@ -68,7 +68,7 @@ def processes_below(pid):
 
 
 def command_of_the_guide():
-    return re.search(r"^    gdb -p \$\((pgrep .*)\)$", (ROOT / "docs/guide/duda.md").read_text(), re.MULTILINE)[1]
+    return re.search(r"^    gdb -p \$\((pgrep .*)\)$", (ROOT / "docs/guide/duda-debugging.md").read_text(), re.MULTILINE)[1]
 
 
 def test_gdb_breaks_in_a_handler(monkey, tmp_path):

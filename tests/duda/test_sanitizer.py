@@ -117,5 +117,5 @@ def test_invalid_memory_access_is_reported(server, name, error):
 
 
 def test_guide_contains_the_sanitizer_commands():
-    text = (ROOT / "docs/guide/duda.md").read_text()
+    text = (ROOT / "docs/guide/duda-debugging.md").read_text()
     assert re.search(r"LD_PRELOAD=\$\(gcc -print-file-name=libasan\.so\) monkey -c", text) and KEPT.splitlines()[0] in text
