@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server-sent events: a long-lived response that browsers read as events (`new EventSource("/news")`). The
  * functions belong to the plugin `websocket`. A plugin that calls them must list `websocket` in `needs`, as
- * <monkey/websocket.h> shows. */
+ * <monkey/websocket.h> shows; a program loads it with `mk_server_set(s, "PLUGINS", "Load", "websocket")`. */
 #ifndef MONKEY_SSE_STREAM_H
 #define MONKEY_SSE_STREAM_H
 
@@ -51,8 +51,8 @@ struct mk_sse_stream_options {
  * closed.
  *
  * Returns 0; on_close(ctx) is then called exactly once. On failure, on_close() is not called and the status
- * is set: return MK_ERROR. The errors are -EINVAL if the options are invalid or the plugin is not loaded,
- * -EALREADY if the response was sent, and -ENOMEM.
+ * is set: return MK_ERROR. The errors are -EINVAL if the options are invalid, -ENODEV if the plugin is not
+ * loaded (logged), -EALREADY if the response was sent, and -ENOMEM.
  *
  *     static enum mk_verdict news(struct mk_request *request, struct mk_response *response, void *data)
  *     {
@@ -66,7 +66,7 @@ struct mk_sse_stream_options {
  */
 MK_API int mk_sse_stream_open(struct mk_request *request, struct mk_response *response,
                               const struct mk_sse_stream_options *options, void *ctx,
-                              struct mk_sse_stream **out);
+                              struct mk_sse_stream **out) MK_API_MUST_USE;
 
 /** The request that the stream answers. */
 MK_API struct mk_request *mk_sse_stream_request(const struct mk_sse_stream *stream);

@@ -12,8 +12,9 @@ extern "C" {
 
 /*
  * These functions belong to the plugin `websocket`. A plugin that calls them must list `websocket` in
- * `needs`, so that the server loads both plugins. The program includes the plugin unless it was built with
- * MK_WEBSOCKET=OFF:
+ * `needs`, so that the server loads both plugins. A program with libmonkey loads it with
+ * `mk_server_set(s, "PLUGINS", "Load", "websocket")`. Server and library include the plugin unless they were
+ * built with MK_WEBSOCKET=OFF:
  *
  *     static const char *const needs[] = {"websocket", NULL};
  *     MK_PLUGIN(mine) = {MK_PLUGIN_HEAD, .name = "mine", .needs = needs, ...};
@@ -125,9 +126,9 @@ struct mk_websocket_options {
  *
  * Returns 0; on_close(ctx) is then called exactly once. On failure, on_close() is not called, and the
  * response describes the error: return MK_ERROR. The errors are -EINVAL if the client did not request a
- * WebSocket (426; MK_NEXT is also allowed), the options are invalid, or the plugin is not loaded (500);
- * -EPROTO if the handshake is invalid (400, 426); -EACCES if the origin is not allowed (403); -EALREADY; and
- * -ENOMEM (500 or 503).
+ * WebSocket (426; MK_NEXT is also allowed) or the options are invalid (500); -ENODEV if the plugin is not
+ * loaded (500, logged); -EPROTO if the handshake is invalid (400, 426); -EACCES if the origin is not allowed
+ * (403); -EALREADY; and -ENOMEM (500 or 503).
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {
@@ -137,7 +138,7 @@ struct mk_websocket_options {
  */
 MK_API int mk_websocket_open(struct mk_request *request, struct mk_response *response,
                              const struct mk_websocket_options *options, void *ctx,
-                             struct mk_websocket **out);
+                             struct mk_websocket **out) MK_API_MUST_USE;
 
 /** The request that opened the WebSocket. */
 MK_API struct mk_request *mk_websocket_request(const struct mk_websocket *socket);

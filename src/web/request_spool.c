@@ -56,7 +56,8 @@ static void log_and_fail_spool(struct request_spool *s, mk_err e)
             "the body is rejected: it is larger than half of SpoolMax, the maximum for one client");
     else
         mk_request_log(s->request, MK_LOG_ERROR, "cannot write the body to the SpoolFolder %s: %s",
-                       s->all->folder ? s->all->folder : "(not enabled by any plugin)", mk_err_text(e));
+                       s->all->folder ? s->all->folder : "(no call of mk_server_enable_body_spool())",
+                       mk_err_text(e));
     fail_spool(s, e);
 }
 

@@ -24,7 +24,8 @@ static struct mk_websocket_worker *worker_of_request(struct mk_request *request,
     if (live)
         return live;
     mk_request_log(request, MK_LOG_ERROR,
-                   "the plugin `websocket` is not loaded: list it in `needs` of the calling plugin");
+                   "the plugin `websocket` is not loaded: a plugin lists it in `needs`, and a program calls "
+                   "mk_server_set(server, \"PLUGINS\", \"Load\", \"websocket\")");
     mk_response_set_status(r, 500);
     return NULL;
 }
@@ -35,7 +36,7 @@ int mk_websocket_open(struct mk_request *request, struct mk_response *r,
     struct mk_websocket_worker *live = worker_of_request(request, r);
     if (live && live->is_draining)
         mk_deferred_post(live->close_all);
-    return live ? mk_ws_socket_open(&live->sockets, request, r, options, ctx, out) : -EINVAL;
+    return live ? mk_ws_socket_open(&live->sockets, request, r, options, ctx, out) : -ENODEV;
 }
 
 int mk_sse_stream_open(struct mk_request *request, struct mk_response *r,
@@ -44,7 +45,7 @@ int mk_sse_stream_open(struct mk_request *request, struct mk_response *r,
     struct mk_websocket_worker *live = worker_of_request(request, r);
     if (live && live->is_draining)
         mk_deferred_post(live->close_all);
-    return live ? mk_sse_stream_worker_open(&live->events, request, r, options, ctx, out) : -EINVAL;
+    return live ? mk_sse_stream_worker_open(&live->events, request, r, options, ctx, out) : -ENODEV;
 }
 
 static void close_sockets_and_streams(void *ctx)

@@ -281,6 +281,42 @@ static void event_stream_opened_twice_is_refused(void **state)
     mk_server_free(s);
 }
 
+static void count_advice(void *n, enum mk_log_level level, mk_str text)
+{
+    if (level == MK_LOG_ERROR && text.len && strstr(text.p, "\"PLUGINS\", \"Load\", \"websocket\""))
+        atomic_fetch_add((atomic_int *)n, 1);
+}
+
+static enum mk_verdict open_without_plugin(struct mk_request *request, struct mk_response *response,
+                                           void *data)
+{
+    static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_close};
+    static const struct mk_websocket_options options = {.ops = &ops};
+    static const struct mk_sse_stream_ops stream_ops = {.on_close = on_over};
+    static const struct mk_sse_stream_options stream_options = {.ops = &stream_ops};
+    struct mk_websocket *socket;
+    struct mk_sse_stream *stream;
+    (void)data;
+    must(mk_websocket_open(request, response, &options, NULL, &socket) == -ENODEV);
+    must(mk_sse_stream_open(request, response, &stream_options, NULL, &stream) == -ENODEV);
+    return MK_ERROR;
+}
+
+static void program_that_forgets_the_plugin_is_told(void **state)
+{
+    (void)state;
+    atomic_int n = 0;
+    unsigned port;
+    const struct mk_server_options options = {.size = sizeof options, .on_log = count_advice, .log_ctx = &n};
+    struct mk_server *s = mk_server_new(&options);
+    assert_int_equal(mk_server_add_route(s, "GET /", open_without_plugin, NULL), 0);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(fetch(port, "GET", "/"), "HTTP/1.1 500 ");
+    mk_server_free(s);
+    assert_int_equal(atomic_load(&n), 2);
+}
+
 /* ---- Shutdown while connections are open ---- */
 
 enum { EACH = 8 };
@@ -447,6 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(websocket_misuse_is_refused),
         cmocka_unit_test(event_stream_opened_twice_is_refused),
+        cmocka_unit_test(program_that_forgets_the_plugin_is_told),
         cmocka_unit_test(server_in_threads_ends_with_open_connections),
         cmocka_unit_test(server_in_run_ends_with_open_connections),
         cmocka_unit_test(server_freed_before_its_test_clients),
