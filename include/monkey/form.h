@@ -59,12 +59,13 @@ MK_API struct mk_form_limits mk_form_limits_of(const struct mk_form_limits *limi
  * Receives the form in the body of a request: urlencoded, or multipart with files. Call it from the handler,
  * and return MK_WAIT each time it returns -EAGAIN: the handler is called again when more of the form has
  * arrived. It returns 0 when the form is complete; *form and its strings then live as long as the request.
- * Both limits may be NULL. Later calls return the same result.
+ * `fields` limits the text of the form, `files` the whole multipart body and each file: by default 32 MB and
+ * 16 MB, but no more than `MaxBodySize`. Both may be NULL. Later calls return the same result.
  *
  * Errors: -EMEDIUMTYPE: the body is not a form, or has a Content-Encoding; -EBADMSG: it is malformed;
  * -EMSGSIZE: a limit, or `MaxBodySize`, is exceeded; -ENOMEM; -ECONNRESET: the client disconnected; and the
- * errors of mk_spool_request(). mk_form_status() maps each error to a status. Multipart forms larger than the
- * memory of a spool need a SpoolFolder: mk_server_enable_body_spool() or mk_config_enable_body_spool().
+ * errors of mk_spool_request(). mk_form_status() maps each error to a status. Multipart forms above 64 KB fail
+ * with -EOPNOTSUPP (500) without mk_server_enable_body_spool() or mk_config_enable_body_spool().
  *
  *     const struct mk_form *form;
  *     int e = mk_request_form(request, NULL, NULL, &form);

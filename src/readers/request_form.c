@@ -9,6 +9,9 @@
 
 enum { PIECE = 4096 };
 
+/* Larger limits, such as SIZE_MAX for no limit, would overflow. */
+static const size_t text_max = PTRDIFF_MAX - 2 * PIECE;
+
 /* A form that is being received, or was received. */
 struct request_form {
     struct mk_form form;
@@ -126,9 +129,10 @@ static int receive_urlencoded(struct mk_request *r, struct request_form *f,
 {
     const struct mk_form_limits limits = mk_form_limits_of(given);
     const struct mk_allocator memory = mk_request_allocator(r);
+    size_t max = limits.size > text_max ? text_max : limits.size;
     if (!f->text.p)
-        f->text = mk_buf_growing(limits.size + 2 * PIECE);
-    int e = mk_request_length(r) > (int64_t)limits.size ? -EMSGSIZE : read_text(r, f, limits.size);
+        f->text = mk_buf_growing(max + 2 * PIECE);
+    int e = mk_request_length(r) > (int64_t)max ? -EMSGSIZE : read_text(r, f, max);
     if (!e)
         e = mk_form_parse(mk_buf_str(&f->text), &memory, &limits, &f->form);
     if (e != -EAGAIN)

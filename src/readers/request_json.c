@@ -8,6 +8,9 @@
 
 enum { PIECE = 4096, SIZE_DEFAULT = 1 << 20 };
 
+/* Larger limits, such as SIZE_MAX for no limit, would overflow. */
+static const size_t text_max = PTRDIFF_MAX - 2 * PIECE;
+
 /* A document that is being received, or was received. */
 struct request_json {
     struct mk_json_value value;
@@ -85,6 +88,8 @@ int mk_request_json(struct mk_request *r, const struct mk_json_limits *limits,
     static const struct mk_json_error no_memory;
     const struct mk_allocator memory = mk_request_allocator(r);
     size_t max = limits && limits->size ? limits->size : SIZE_DEFAULT;
+    if (max > text_max)
+        max = text_max;
     struct request_json *j = begin_request_json(r, max);
     if (j && j->result == -EAGAIN) {
         j->result = receive_text(r, j, max);

@@ -155,6 +155,40 @@ static void form_is_received_when_it_is_complete(void **state)
     mk_server_free(s);
 }
 
+/* A program may pass the maximum of the type for "no limit". */
+static enum mk_verdict respond_without_limits(struct mk_request *request, struct mk_response *response,
+                                              void *data)
+{
+    (void)data;
+    static const struct mk_form_limits fields = {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, {0}};
+    static const struct mk_multipart_limits files = {.size = UINT64_MAX, .file = UINT64_MAX};
+    static const struct mk_json_limits limits = {.size = SIZE_MAX};
+    const struct mk_json_value *v;
+    const struct mk_form *form;
+    bool is_json = mk_request_has_json(request);
+    int e = is_json ? mk_request_json(request, &limits, &v, NULL)
+                    : mk_request_form(request, &fields, &files, &form);
+    if (e == -EAGAIN)
+        return MK_WAIT;
+    if (e)
+        return fail_with(request, response, e);
+    mk_response_set_body(response, is_json ? mk_json_as_string(v) : mk_form_get(form, "a"));
+    return MK_DONE;
+}
+
+static void limits_may_be_the_maximum_of_their_types(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = start("POST /", respond_without_limits, &port);
+    assert_holds(post_text(port, URLENCODED, "a=1"), "\r\n\r\n1");
+    assert_holds(
+        post_text(port, MULTIPART, "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n2\r\n--B--\r\n"),
+        "\r\n\r\n2");
+    assert_holds(post_text(port, "Content-Type: application/json", "\"3\""), "\r\n\r\n3");
+    mk_server_free(s);
+}
+
 static void form_errors_have_status_and_text(void **state)
 {
     (void)state;
@@ -197,14 +231,19 @@ static void form_errors_map_to_a_status(void **state)
     } all[] = {{-EBADMSG, 400}, {-ECONNRESET, 400}, {-EMSGSIZE, 413},  {-EMEDIUMTYPE, 415},
                {-ENOMEM, 503},  {-EMFILE, 503},     {-ENFILE, 503},    {-EDQUOT, 503},
                {-ENOSPC, 507},  {-EIO, 500},        {-EOPNOTSUPP, 500}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bool is_type = all[i].error == -EMEDIUMTYPE;
         assert_int_equal(mk_form_status(all[i].error), all[i].status);
+        assert_int_equal(mk_json_status(all[i].error), all[i].status);
+        assert_int_equal(mk_spool_status(all[i].error), is_type ? 500 : all[i].status);
+    }
     static const struct {
         int error;
         unsigned status;
     } json[] = {{-EINVAL, 422}, {-EMEDIUMTYPE, 415}, {-EBADMSG, 400}};
     for (size_t i = 0; i < sizeof json / sizeof *json; i++)
         assert_int_equal(mk_json_status(json[i].error), json[i].status);
+    assert_int_equal(mk_form_status(-EINVAL), 500);
 }
 
 /* A multipart form with a field and a file of this size. */
@@ -433,6 +472,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cookie_is_found_empty_or_absent),
         cmocka_unit_test(form_is_received_when_it_is_complete),
+        cmocka_unit_test(limits_may_be_the_maximum_of_their_types),
         cmocka_unit_test(form_errors_have_status_and_text),
         cmocka_unit_test(form_errors_map_to_a_status),
         cmocka_unit_test(form_with_files_keeps_them_in_a_spool),
