@@ -298,14 +298,14 @@ DUDA_TEST(events)
     struct duda_test_event event;
     struct duda_test_stream *s = duda_test_stream_open(t, &(struct duda_test_request){.target = "/news"});
     duda_expect_status(t, duda_test_stream_response(s), 200);
-    duda_expect(t, duda_test_stream_event(s, &event, 5000));
+    duda_expect(t, duda_test_stream_event(s, 5000, &event));
     duda_expect_text(t, event.data, "line 0\nsecond");
     duda_expect_text(t, event.name, "message");
-    duda_expect(t, duda_test_stream_event(s, &event, 5000));
+    duda_expect(t, duda_test_stream_event(s, 5000, &event));
     duda_expect_text(t, event.name, "one");
-    duda_expect(t, !duda_test_stream_event(s, &event, 50));
+    duda_expect(t, !duda_test_stream_event(s, 50, &event));
     duda_test_advance_clock(t, 3600000);
-    duda_expect(t, duda_test_stream_event(s, &event, 5000));
+    duda_expect(t, duda_test_stream_event(s, 5000, &event));
     duda_expect_text(t, event.data, "line 2\nsecond");
     duda_expect(t, !duda_test_stream_ended(s, 50));
     duda_test_advance_clock(t, 3600000);
@@ -315,11 +315,11 @@ DUDA_TEST(chunks)
 {
     mk_str data;
     struct duda_test_stream *s = duda_test_stream_open(t, &(struct duda_test_request){.target = "/chunks"});
-    duda_expect(t, duda_test_stream_read(s, &data, 5000));
+    duda_expect(t, duda_test_stream_read(s, 5000, &data));
     duda_expect_text(t, data, "first");
-    duda_expect(t, duda_test_stream_read(s, &data, 5000));
+    duda_expect(t, duda_test_stream_read(s, 5000, &data));
     duda_expect_text(t, data, "second");
-    duda_expect(t, !duda_test_stream_read(s, &data, 5000) && duda_test_stream_ended(s, 0));
+    duda_expect(t, !duda_test_stream_read(s, 5000, &data) && duda_test_stream_ended(s, 0));
 }
 DUDA_TEST(open_stream_does_not_delay_the_end)
 {
@@ -331,12 +331,12 @@ DUDA_TEST(websocket)
     struct duda_test_message m;
     struct duda_test_websocket *w = duda_test_websocket_open(t, &(struct duda_test_request){.target = "/chat"});
     duda_expect_status(t, duda_test_websocket_response(w), 101);
-    duda_expect(t, duda_test_websocket_send(w, "hi") && duda_test_websocket_receive(w, &m, 5000));
+    duda_expect(t, duda_test_websocket_send(w, "hi") && duda_test_websocket_receive(w, 5000, &m));
     duda_expect_text(t, m.data, "hi");
-    duda_expect(t, duda_test_websocket_send_binary(w, mk_str_of(large, sizeof large)) && duda_test_websocket_receive(w, &m, 5000));
+    duda_expect(t, duda_test_websocket_send_binary(w, mk_str_of(large, sizeof large)) && duda_test_websocket_receive(w, 5000, &m));
     duda_expect(t, m.kind == DUDA_TEST_BINARY && m.data.len == sizeof large);
-    duda_expect(t, !duda_test_websocket_receive(w, &m, 20));
-    duda_expect(t, duda_test_websocket_send(w, "bye") && duda_test_websocket_receive(w, &m, 5000));
+    duda_expect(t, !duda_test_websocket_receive(w, 20, &m));
+    duda_expect(t, duda_test_websocket_send(w, "bye") && duda_test_websocket_receive(w, 5000, &m));
     duda_expect(t, m.kind == DUDA_TEST_CLOSE);
     duda_expect_int(t, m.close_code, 4000);
     duda_expect_text(t, m.data, "so long");

@@ -84,11 +84,11 @@ static void run_due_timers(void)
         continue;
 }
 
-void duda_test_advance_clock(struct duda_test *t, uint64_t ms)
+void duda_test_advance_clock(struct duda_test *t, uint64_t duration_ms)
 {
     (void)t;
     (void)mk_server_fd(tester_server()); /* starts the service now: it notices only later changes */
-    advanced_ms += (int64_t)ms;
+    advanced_ms += (int64_t)duration_ms;
     run_due_timers();
 }
 
@@ -102,10 +102,10 @@ void duda_test_set_time(struct duda_test *t, int64_t unix_s)
     run_due_timers();
 }
 
-void duda_test_wait(struct duda_test *t, uint32_t ms)
+void duda_test_wait(struct duda_test *t, uint32_t duration_ms)
 {
     (void)t;
-    tester_clock_step_until(tester_clock_real_ms() + ms);
+    tester_clock_step_until(tester_clock_real_ms() + duration_ms);
 }
 
 /* ---- Waiting ---- */

@@ -177,10 +177,10 @@ struct duda_test_response duda_test_stream_response(const struct duda_test_strea
     return s ? s->head : (struct duda_test_response){.headers = MK_STR(""), .body = MK_STR("")};
 }
 
-bool duda_test_stream_read(struct duda_test_stream *s, mk_str *data, uint32_t ms)
+bool duda_test_stream_read(struct duda_test_stream *s, uint32_t timeout_ms, mk_str *data)
 {
     *data = MK_STR_NULL;
-    if (!s || (s->body.len == 0 && !read_body(s, tester_clock_real_ms() + ms)))
+    if (!s || (s->body.len == 0 && !read_body(s, tester_clock_real_ms() + timeout_ms)))
         return false;
     *data = tester_keep(s->test, mk_buf_str(&s->body));
     mk_buf_clear(&s->body);
@@ -216,9 +216,9 @@ static void parse_event(struct duda_test *t, mk_str text, struct duda_test_event
     mk_buf_free(&data);
 }
 
-bool duda_test_stream_event(struct duda_test_stream *s, struct duda_test_event *event, uint32_t ms)
+bool duda_test_stream_event(struct duda_test_stream *s, uint32_t timeout_ms, struct duda_test_event *event)
 {
-    uint64_t until = tester_clock_real_ms() + ms;
+    uint64_t until = tester_clock_real_ms() + timeout_ms;
     *event = (struct duda_test_event){.name = MK_STR_NULL};
     while (s) {
         size_t n = event_len(mk_buf_str(&s->body));
@@ -234,9 +234,9 @@ bool duda_test_stream_event(struct duda_test_stream *s, struct duda_test_event *
     return false;
 }
 
-bool duda_test_stream_ended(struct duda_test_stream *s, uint32_t ms)
+bool duda_test_stream_ended(struct duda_test_stream *s, uint32_t timeout_ms)
 {
-    uint64_t until = tester_clock_real_ms() + ms;
+    uint64_t until = tester_clock_real_ms() + timeout_ms;
     while (s && !s->has_ended && (read_body(s, until) || tester_clock_real_ms() < until))
         continue;
     return !s || s->has_ended;

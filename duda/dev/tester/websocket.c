@@ -155,9 +155,10 @@ bool duda_test_websocket_send_binary(struct duda_test_websocket *w, mk_str data)
     return w && send_frame(w, BINARY, data);
 }
 
-bool duda_test_websocket_receive(struct duda_test_websocket *w, struct duda_test_message *m, uint32_t ms)
+bool duda_test_websocket_receive(struct duda_test_websocket *w, uint32_t timeout_ms,
+                                 struct duda_test_message *m)
 {
-    uint64_t until = tester_clock_real_ms() + ms;
+    uint64_t until = tester_clock_real_ms() + timeout_ms;
     struct frame f;
     *m = (struct duda_test_message){.data = MK_STR_NULL};
     while (w && w->head.status == 101) {

@@ -51,10 +51,10 @@ MK_API bool duda_query_int_or(struct duda_ctx *d, const char *name, int64_t fall
  *     while (duda_query_next(d, "tag", &at, &tag))
  *         add_tag(&filter, tag);
  */
-MK_API bool duda_query_next(struct duda_ctx *d, const char *name, size_t *at, mk_str *value);
+MK_API bool duda_query_next(struct duda_ctx *d, const char *name, size_t *at, mk_str *value) MK_API_MUST_USE;
 /** Reads the i-th query parameter, counted from 0, in the order of the URL. Returns false, and leaves *name
  * and *value unchanged, if `i` is out of range. */
-MK_API bool duda_query_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value);
+MK_API bool duda_query_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value) MK_API_MUST_USE;
 
 /** The value of the first request header with that name, such as "Authorization", ignoring case; absent if
  * there is none or memory is exhausted. */
@@ -63,7 +63,7 @@ MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
 /** Reads the i-th request header, counted from 0, in the order received. Returns false, and leaves *name and
  * *value unchanged, if `i` is out of range. Headers that may occur several times, such as Forwarded, have one
  * entry for each occurrence. */
-MK_API bool duda_header_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value);
+MK_API bool duda_header_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value) MK_API_MUST_USE;
 
 /** The host that the client requested, without port; absent for an HTTP/1.0 client that sends no Host. The
  * client can send any name, so check it against a list of your own before you put it into a link, for example

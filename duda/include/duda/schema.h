@@ -285,10 +285,10 @@ static inline const char *duda_format_name(enum duda_schema_format format)
 }
 /** Parses a date and time (RFC 3339) into microseconds since 1970-01-01T00:00:00Z; fractions of a microsecond
  * are ignored. Returns false if the text is malformed. Thread-safe. */
-MK_API bool duda_timestamp_parse(mk_str text, int64_t *out) MK_API_MUST_USE;
+MK_API bool duda_timestamp_parse(mk_str text, int64_t *time_us) MK_API_MUST_USE;
 /** Appends a time, in microseconds since 1970, as "2026-03-01T12:30:00Z", with a fraction unless it is zero.
  * Appends nothing if the time is not in the years 1 to 9999. */
-MK_API void duda_timestamp_write(struct mk_buf *out, int64_t time);
+MK_API void duda_timestamp_write(struct mk_buf *out, int64_t time_us);
 
 /** Formats an error: "line 3, column 7: `age` must be an integer from 0 to 150". */
 MK_API void duda_validation_error_write(struct mk_buf *out, const struct duda_validation_error *error);

@@ -64,7 +64,7 @@ MK_API duda_verdict duda_auto_etag(struct duda_ctx *d);
  * request byte ranges, for example to resume a download. `path` begins with a slash and is relative to the
  * document root of the virtual host. Return the result from the handler: 0, 304, 404 if the file does not
  * exist, or an error. May wait for the disk. */
-MK_API duda_verdict duda_send_file(struct duda_ctx *d, mk_str path);
+MK_API duda_verdict duda_send_file(struct duda_ctx *d, mk_str path) MK_API_MUST_USE;
 /** Sends `length` bytes of an open file, starting at `offset`, as the response body. The kernel copies the
  * data. Takes ownership of the descriptor, even on failure. The client may request byte ranges of the body.
  * Clients can resume a download safely only if the response has a validator, which duda_check_preconditions()

@@ -204,7 +204,7 @@ MK_API int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MU
 MK_API int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
 
 /** Runs the statements of a transaction. Returns 0 to commit; any other result rolls back. */
-typedef int duda_sql_transaction_fn(struct duda_ctx *d, struct duda_sql_db *db, void *ctx);
+typedef duda_verdict duda_sql_transaction_fn(struct duda_ctx *d, struct duda_sql_db *db, void *ctx);
 /**
  * Runs fn(d, db, ctx) in a transaction. After a conflict with a concurrent transaction (-ESTALE), rolls back
  * and tries again after a few milliseconds, so fn() must have no effects besides its statements. Returns the
@@ -215,10 +215,10 @@ typedef int duda_sql_transaction_fn(struct duda_ctx *d, struct duda_sql_db *db, 
  *     const struct duda_sql_transaction_options options = {.isolation = DUDA_SQL_SERIALIZABLE};
  *     return duda_sql_transaction(d, db, &options, move_money, &transfer);
  */
-MK_API int duda_sql_transaction_sized(struct duda_ctx *d, struct duda_sql_db *db,
+MK_API duda_verdict duda_sql_transaction_sized(struct duda_ctx *d, struct duda_sql_db *db,
                                       const struct duda_sql_transaction_options *options, size_t options_size,
                                       duda_sql_transaction_fn *fn, void *ctx) MK_API_MUST_USE;
-static inline MK_API_MUST_USE int duda_sql_transaction(struct duda_ctx *d, struct duda_sql_db *db,
+static inline MK_API_MUST_USE duda_verdict duda_sql_transaction(struct duda_ctx *d, struct duda_sql_db *db,
                                                        const struct duda_sql_transaction_options *options,
                                                        duda_sql_transaction_fn *fn, void *ctx)
 {

@@ -137,21 +137,22 @@ struct duda_test_event {
  *     struct duda_test_request request = {.target = "/news"};
  *     struct duda_test_stream *news = duda_test_stream_open(t, &request);
  *     duda_test_post(t, "/publish", "text/plain", "tea");
- *     duda_expect(t, duda_test_stream_event(news, &event, 1000));
+ *     duda_expect(t, duda_test_stream_event(news, 1000, &event));
  *     duda_expect_text(t, event.data, "tea");
  */
 MK_API struct duda_test_stream *duda_test_stream_open(struct duda_test *test,
                                                       const struct duda_test_request *request);
 /** Status and headers of the response. */
 MK_API struct duda_test_response duda_test_stream_response(const struct duda_test_stream *stream);
-/** Waits up to `ms` milliseconds for more of the body. Returns false on timeout or at the end of the body. */
-MK_API bool duda_test_stream_read(struct duda_test_stream *stream, mk_str *data, uint32_t ms);
-/** Waits up to `ms` milliseconds for the next event, and skips comments. Returns false on timeout or at the
+/** Waits up to `timeout_ms` for more of the body. Returns false on timeout or at the end of the body. */
+MK_API bool duda_test_stream_read(struct duda_test_stream *stream, uint32_t timeout_ms,
+                                  mk_str *data) MK_API_MUST_USE;
+/** Waits up to `timeout_ms` for the next event, and skips comments. Returns false on timeout or at the
  * end of the body. */
-MK_API bool duda_test_stream_event(struct duda_test_stream *stream, struct duda_test_event *event,
-                                   uint32_t ms);
-/** Waits up to `ms` milliseconds for the service to end the response. Returns whether it has ended. */
-MK_API bool duda_test_stream_ended(struct duda_test_stream *stream, uint32_t ms);
+MK_API bool duda_test_stream_event(struct duda_test_stream *stream, uint32_t timeout_ms,
+                                   struct duda_test_event *event) MK_API_MUST_USE;
+/** Waits up to `timeout_ms` for the service to end the response. Returns whether it has ended. */
+MK_API bool duda_test_stream_ended(struct duda_test_stream *stream, uint32_t timeout_ms) MK_API_MUST_USE;
 /** Disconnects before the end of the response, as a browser does when its tab is closed. */
 MK_API void duda_test_stream_close(struct duda_test_stream *stream);
 
@@ -179,9 +180,9 @@ MK_API struct duda_test_response duda_test_websocket_response(const struct duda_
 /** Sends a text or binary message. Returns false if the connection is closed. */
 MK_API bool duda_test_websocket_send(struct duda_test_websocket *websocket, const char *text);
 MK_API bool duda_test_websocket_send_binary(struct duda_test_websocket *websocket, mk_str data);
-/** Waits up to `ms` milliseconds for a message. Returns false on timeout. */
-MK_API bool duda_test_websocket_receive(struct duda_test_websocket *websocket,
-                                        struct duda_test_message *message, uint32_t ms);
+/** Waits up to `timeout_ms` for a message. Returns false on timeout. */
+MK_API bool duda_test_websocket_receive(struct duda_test_websocket *websocket, uint32_t timeout_ms,
+                                        struct duda_test_message *message) MK_API_MUST_USE;
 /** Closes the WebSocket with this close code (1000: normal closure). */
 MK_API void duda_test_websocket_close(struct duda_test_websocket *websocket, unsigned code);
 
@@ -189,12 +190,12 @@ MK_API void duda_test_websocket_close(struct duda_test_websocket *websocket, uns
 
 /** Simulates that time passes: advances all clocks of the process, and runs the timers that are due. Expiry
  * times, rate limits, sessions and job schedules follow the clocks. */
-MK_API void duda_test_advance_clock(struct duda_test *test, uint64_t ms);
+MK_API void duda_test_advance_clock(struct duda_test *test, uint64_t duration_ms);
 /** Sets the wall clock of the process, in seconds since 1970. Timeouts are not affected. */
 MK_API void duda_test_set_time(struct duda_test *test, int64_t unix_s);
-/** Runs the service for `ms` milliseconds of real time, so that background tasks and threads can make
+/** Runs the service for `duration_ms` of real time, so that background tasks and threads can make
  * progress. */
-MK_API void duda_test_wait(struct duda_test *test, uint32_t ms);
+MK_API void duda_test_wait(struct duda_test *test, uint32_t duration_ms);
 
 /** Returns the path of a folder for the files of this test, which is deleted when the test ends. During a
  * test, packages store their data in this folder instead of the configured one, so each test begins with an

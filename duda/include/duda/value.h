@@ -132,10 +132,10 @@ static inline struct duda_value duda_value_bytes(mk_str bytes)
 }
 
 /** A time in microseconds since 1970-01-01T00:00:00Z; null outside of the years 1 to 9999. */
-static inline struct duda_value duda_value_timestamp(int64_t time)
+static inline struct duda_value duda_value_timestamp(int64_t time_us)
 {
-    struct duda_value v = duda_value_integer(time);
-    bool is_valid = time >= INT64_C(-62135596800000000) && time < INT64_C(253402300800000000);
+    struct duda_value v = duda_value_integer(time_us);
+    bool is_valid = time_us >= INT64_C(-62135596800000000) && time_us < INT64_C(253402300800000000);
     v.kind = is_valid ? DUDA_VALUE_TIMESTAMP : DUDA_VALUE_NULL;
     return v;
 }
