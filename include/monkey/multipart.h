@@ -54,7 +54,7 @@ enum { MK_BOUNDARY_MAX = 70 };
 
 /** Extracts the boundary from a Content-Type. Returns false if the type is not multipart/form-data, or if the
  * boundary is missing or malformed. The result is a slice of `type`. */
-MK_API bool mk_multipart_boundary(mk_str type, mk_str *out);
+MK_API bool mk_multipart_boundary(mk_str type, mk_str *out) MK_API_MUST_USE;
 
 /**
  * Creates a parser; NULL if memory is exhausted, or if the boundary is empty or longer than MK_BOUNDARY_MAX.

@@ -147,7 +147,8 @@ MK_API mk_str mk_request_header(const struct mk_request *request, mk_str name);
 
 /** Returns the i-th header, from 0, in the order received; its name and value live as long as the
  * request. Returns false, and sets neither, if `i` is out of range. */
-MK_API bool mk_request_header_at(const struct mk_request *request, size_t i, mk_str *name, mk_str *value);
+MK_API bool mk_request_header_at(const struct mk_request *request, size_t i, mk_str *name,
+                                 mk_str *value) MK_API_MUST_USE;
 
 /** The party that may set the i-th header. Same as mk_header_role() of its name, but faster. MK_ROLE_NONE if
  * `i` is out of range. */
@@ -162,7 +163,7 @@ MK_API const struct mk_addr *mk_request_client_addr(const struct mk_request *req
 MK_API int mk_request_set_client_addr(struct mk_request *request, const struct mk_addr *peer);
 /** Returns the local address of the connection in *out. Returns 0, or a negative errno value if there
  * is none. */
-MK_API int mk_request_local_addr(const struct mk_request *request, struct mk_addr *out);
+MK_API int mk_request_local_addr(const struct mk_request *request, struct mk_addr *out) MK_API_MUST_USE;
 
 /** "http" or "https": the scheme with which the client connects to this server, or to a trusted proxy. */
 MK_API mk_str mk_request_scheme(const struct mk_request *request);
@@ -222,7 +223,7 @@ MK_API int mk_request_rewrite(struct mk_request *request, mk_str target);
  * mk_request_path() (-EINVAL otherwise, for example with `..`) and may refer to a folder. May block on disk
  * I/O.
  */
-MK_API int mk_request_open(const struct mk_request *request, mk_str path);
+MK_API int mk_request_open(const struct mk_request *request, mk_str path) MK_API_MUST_USE;
 /** The type of a file. */
 enum mk_file_kind { MK_FILE_REGULAR, MK_FILE_FOLDER, MK_FILE_OTHER };
 /**
@@ -237,7 +238,8 @@ enum mk_file_kind { MK_FILE_REGULAR, MK_FILE_FOLDER, MK_FILE_OTHER };
  *     struct mk_file_id id;
  *     if (mk_request_stat(request, mk_request_path(request), &id) == MK_FILE_REGULAR && id.size < 1000)
  */
-MK_API int mk_request_stat(const struct mk_request *request, mk_str path, struct mk_file_id *id);
+MK_API int mk_request_stat(const struct mk_request *request, mk_str path,
+                           struct mk_file_id *id) MK_API_MUST_USE;
 /**
  * Finds the script in the request path: the shortest leading part that is a regular file below the document
  * root, as found by mk_request_stat(), and that ends with `extension` unless that is empty. *info receives
@@ -310,7 +312,7 @@ MK_API int64_t mk_request_length(const struct mk_request *request);
  *     if (n == -EAGAIN)
  *         return MK_WAIT;
  */
-MK_API ssize_t mk_request_read(struct mk_request *request, char *buf, size_t cap);
+MK_API ssize_t mk_request_read(struct mk_request *request, char *buf, size_t cap) MK_API_MUST_USE;
 
 /**
  * The trailers of the request (RFC 9110, section 6.5), available once mk_request_read() has returned 0.
@@ -319,7 +321,8 @@ MK_API ssize_t mk_request_read(struct mk_request *request, char *buf, size_t cap
  * meaning of the request (Content-Length, Authorization, ...) are dropped.
  */
 MK_API mk_str mk_request_trailer(const struct mk_request *request, mk_str name);
-MK_API bool mk_request_trailer_at(const struct mk_request *request, size_t i, mk_str *name, mk_str *value);
+MK_API bool mk_request_trailer_at(const struct mk_request *request, size_t i, mk_str *name,
+                                  mk_str *value) MK_API_MUST_USE;
 
 /** Does the client accept trailers (`TE: trailers`, RFC 9110, section 10.1.4)? */
 MK_API bool mk_request_accepts_trailers(const struct mk_request *request);
@@ -362,13 +365,14 @@ MK_API void *mk_request_alloc(struct mk_request *request, size_t size);
 
 /** Calls fn(data) when the request ends, whatever the outcome. Returns 0, or -ENOMEM: fn is then never
  * called. */
-MK_API int mk_request_add_cleanup(struct mk_request *request, void (*fn)(void *data), void *data);
+MK_API int mk_request_add_cleanup(struct mk_request *request, void (*fn)(void *data),
+                                  void *data) MK_API_MUST_USE;
 
 /** Attaches data to the request under `key`, an address that belongs to the caller, usually its
  * mk_plugin. When the request ends, `free` (may be NULL) receives the data, even if other data was
  * attached later. Returns 0, or -ENOMEM: `free` was then called immediately. */
 MK_API int mk_request_attach(struct mk_request *request, const void *key, void *data,
-                             void (*free)(void *data));
+                             void (*free)(void *data)) MK_API_MUST_USE;
 /** Returns the attached data; NULL if there is none. */
 MK_API void *mk_request_attached(const struct mk_request *request, const void *key);
 

@@ -309,7 +309,7 @@ MK_API int mk_server_unlisten(struct mk_server *server, const char *address);
  * tls", with the actual port. This includes the addresses of the configuration file. Closing a listener
  * renumbers those after it. Any thread may call this function. Returns -ENOENT if `i` is out of range, and
  * -ENOSPC if `buf` is too small (192 bytes are enough). */
-MK_API int mk_server_address(const struct mk_server *server, size_t i, char *buf, size_t cap);
+MK_API int mk_server_address(const struct mk_server *server, size_t i, char *buf, size_t cap) MK_API_MUST_USE;
 
 /**
  * Returns a duplicate of the j-th socket of the i-th listener, which the caller closes; -ENOENT if there is
@@ -322,7 +322,7 @@ MK_API int mk_server_address(const struct mk_server *server, size_t i, char *buf
  *         for (size_t j = 0; (fd = mk_server_listener_fd(s, i, j)) >= 0; j++)
  *             send_to_successor(fd), close(fd);
  */
-MK_API int mk_server_listener_fd(const struct mk_server *server, size_t i, size_t j);
+MK_API int mk_server_listener_fd(const struct mk_server *server, size_t i, size_t j) MK_API_MUST_USE;
 
 /**
  * Replaces a certificate of a running server. `name` is a name of the host, as in its `ServerName`; NULL: all

@@ -42,7 +42,8 @@ MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
  * `max`, than `MaxBodySize`, or than half of `SpoolMax`, the share that one client may use (logged);
  * -EBADMSG: malformed; -ECONNRESET: the client disconnected before the end; -ENOSPC: the disk (or its quota,
  * or a file size limit) is full; -EDQUOT: `SpoolMax`, or the half of it that one client address may use, is
- * exhausted; -ENOMEM, and errors of open(2) and pwrite(2). Errors are permanent. Disk errors are logged.
+ * exhausted; -EOPNOTSUPP: the body does not fit in memory, and nothing has enabled spooling to files (logged);
+ * -ENOMEM, and errors of open(2) and pwrite(2). Errors are permanent. Disk errors are logged.
  * mk_spool_status() maps each error to a status.
  *
  *     struct mk_spool *content;
@@ -61,11 +62,12 @@ MK_API int mk_spool_request(struct mk_request *request, uint64_t max, struct mk_
 MK_API uint64_t mk_spool_length(const struct mk_spool *spool);
 /** Copies up to `cap` bytes from position `offset`. Returns the number of bytes, 0 beyond the end, or a
  * negative errno value. May block on disk I/O if the body is in a file. */
-MK_API ssize_t mk_spool_read(const struct mk_spool *spool, char *buf, size_t cap, uint64_t offset);
+MK_API ssize_t mk_spool_read(const struct mk_spool *spool, char *buf, size_t cap,
+                             uint64_t offset) MK_API_MUST_USE;
 /** Returns a descriptor of the body, positioned at its start. For a body in memory, it refers to a
  * memory file. The spool owns and closes it; a subprocess that was started with it keeps its own copy.
  * Returns a negative errno value if memory or descriptors are exhausted. */
-MK_API int mk_spool_fd(struct mk_spool *spool);
+MK_API int mk_spool_fd(struct mk_spool *spool) MK_API_MUST_USE;
 /** Frees memory and disk space before the request ends. Do not use `spool` afterwards. */
 MK_API void mk_spool_free(struct mk_spool *spool);
 
@@ -97,7 +99,7 @@ MK_API void mk_spool_queue_add(struct mk_spool_queue *queue, size_t n);
 /** Removes up to `cap` bytes from the queue. Returns the number of bytes; 0 if the queue is empty;
  * -EAGAIN if the next bytes are being written to the file (on_writable() follows); or a negative errno value
  * if they are lost. */
-MK_API ssize_t mk_spool_queue_read(struct mk_spool_queue *queue, char *buf, size_t cap);
+MK_API ssize_t mk_spool_queue_read(struct mk_spool_queue *queue, char *buf, size_t cap) MK_API_MUST_USE;
 /** Frees the queue. NULL is allowed. */
 MK_API void mk_spool_queue_free(struct mk_spool_queue *queue);
 

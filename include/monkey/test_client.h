@@ -67,9 +67,9 @@ MK_API mk_str mk_test_client_header(const struct mk_test_client_response *respon
 /** Sends raw bytes, for tests of anything other than complete requests. The server reads them when it is
  * stepped. Returns 0; -ENOMEM; -EINVAL; or -ECONNRESET if the connection is closed. */
 MK_API int mk_test_client_send(struct mk_test_client *client, mk_str data);
-/** Steps the server once, and waits at most `ms` milliseconds for work. Returns 1; 0 if the connection is
+/** Steps the server once, and waits at most `timeout_ms` for work. Returns 1; 0 if the connection is
  * closed; or an error as from mk_server_step(). */
-MK_API int mk_test_client_step(struct mk_test_client *client, uint32_t ms);
+MK_API int mk_test_client_step(struct mk_test_client *client, uint32_t timeout_ms);
 /** All received bytes that mk_test_client_request() has not consumed; valid until the next call. */
 MK_API mk_str mk_test_client_received(const struct mk_test_client *client);
 

@@ -136,10 +136,10 @@ MK_API int mk_upstream_conn_state(const struct mk_upstream_conn *conn);
 
 /** Reads data that has arrived. Returns the number of bytes, 0 at the end, -EAGAIN, or a negative errno
  * value. */
-MK_API ssize_t mk_upstream_conn_read(struct mk_upstream_conn *conn, char *buf, size_t cap);
+MK_API ssize_t mk_upstream_conn_read(struct mk_upstream_conn *conn, char *buf, size_t cap) MK_API_MUST_USE;
 /** Writes data. Returns the number of bytes accepted (pass the rest again in the next call), -EAGAIN, or a
  * negative errno value. `more` means that another write follows immediately. */
-MK_API ssize_t mk_upstream_conn_write(struct mk_upstream_conn *conn, mk_str data, bool more);
+MK_API ssize_t mk_upstream_conn_write(struct mk_upstream_conn *conn, mk_str data, bool more) MK_API_MUST_USE;
 /** Shuts down the write side of the connection. */
 MK_API void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *conn);
 
@@ -339,7 +339,8 @@ MK_API bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *up
  *
  * If the length is known, you need not read beyond the last byte.
  */
-MK_API ssize_t mk_upstream_request_read(struct mk_upstream_request *upstream_request, char *buf, size_t cap);
+MK_API ssize_t mk_upstream_request_read(struct mk_upstream_request *upstream_request, char *buf,
+                                        size_t cap) MK_API_MUST_USE;
 /** Returns the complete response body if it arrived together with the head. The connection has then
  * been released, as after mk_upstream_request_read() has returned 0. The body lives as long as the
  * request. Returns false if you must read the body, starting with the part that arrived with the head.

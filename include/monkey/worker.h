@@ -115,7 +115,7 @@ MK_API void mk_deferred_free(struct mk_deferred *deferred);
  * scarce: a worker has 4 of them for this purpose.
  */
 MK_API int mk_worker_offload(struct mk_worker *worker, void (*work)(void *ctx), void (*done)(void *ctx),
-                             void *ctx);
+                             void *ctx) MK_API_MUST_USE;
 
 /** A thread pool of a plugin, for work that would otherwise occupy the four threads above: a database
  * library that blocks, or a slow computation. */
@@ -131,7 +131,7 @@ MK_API struct mk_thread_pool *mk_thread_pool_new(struct mk_worker *worker, unsig
 /** Like mk_worker_offload(), but in a thread of this pool. Returns -EAGAIN if the queue is full, or no thread
  * can be started. */
 MK_API int mk_thread_pool_submit(struct mk_thread_pool *pool, void (*work)(void *ctx),
-                                 void (*done)(void *ctx), void *ctx);
+                                 void (*done)(void *ctx), void *ctx) MK_API_MUST_USE;
 /** Waits for all jobs, calls done() for each, and frees the pool. Not allowed in done() of its own
  * jobs. NULL is allowed. */
 MK_API void mk_thread_pool_free(struct mk_thread_pool *pool);
@@ -142,7 +142,7 @@ MK_API void mk_thread_pool_free(struct mk_thread_pool *pool);
  * even if the worker stops (then before worker_stop). Returns -ENOMEM, or -ESHUTDOWN if the worker is
  * stopping: fn is then not called.
  */
-MK_API int mk_worker_post(struct mk_worker *worker, void (*fn)(void *ctx), void *ctx);
+MK_API int mk_worker_post(struct mk_worker *worker, void (*fn)(void *ctx), void *ctx) MK_API_MUST_USE;
 
 /** Takes a reference to the worker, for background work that is not tied to a connection: a draining
  * worker then keeps running until mk_worker_unref(), but at most for `DrainTimeout`, even when all of its

@@ -37,7 +37,7 @@ static enum mk_verdict wait_for_data(struct mk_request *request, struct mk_respo
     }
     if (!mk_request_attached(request, &key)) {
         job.ticket = mk_request_ref_new(request);
-        (void)mk_request_attach(request, &key, &job, NULL);
+        assert_int_equal(mk_request_attach(request, &key, &job, NULL), 0);
         mk_request_cancel_on_disconnect(request);
         atomic_fetch_add(&n_waiting, 1);
     }

@@ -304,7 +304,7 @@ static enum mk_verdict answer_later(struct mk_request *request, struct mk_respon
     struct mk_request_ref *t = mk_request_attached(request, &key) ? NULL : mk_request_ref_new(request);
     if (!t)
         return respond_hello(request, response, data);
-    (void)mk_request_attach(request, &key, t, NULL);
+    assert_int_equal(mk_request_attach(request, &key, t, NULL), 0);
     pthread_create(&thread, NULL, resume, t);
     pthread_detach(thread);
     return MK_WAIT;

@@ -211,7 +211,7 @@ int mk_test_client_send(struct mk_test_client *p, mk_str bytes)
     return 0;
 }
 
-int mk_test_client_step(struct mk_test_client *p, uint32_t ms)
+int mk_test_client_step(struct mk_test_client *p, uint32_t timeout_ms)
 {
     int before MK_KEEP_ERRNO = errno;
     if (!mk_handle_is_valid(p))
@@ -221,7 +221,7 @@ int mk_test_client_step(struct mk_test_client *p, uint32_t ms)
     if (mk_lib_worker_is_in_call(p->server))
         return -EBUSY;
     struct pollfd ready = {.fd = mk_server_fd(p->server), .events = POLLIN};
-    (void)poll(&ready, 1, (int)mk_min(ms, (uint32_t)INT32_MAX));
+    (void)poll(&ready, 1, (int)mk_min(timeout_ms, (uint32_t)INT32_MAX));
     int e = mk_server_step(p->server);
     return e == 0 ? -ESHUTDOWN : e < 0 ? e : p->conn != NULL;
 }
