@@ -216,11 +216,12 @@ typedef duda_verdict duda_sql_transaction_fn(struct duda_ctx *d, struct duda_sql
  *     return duda_sql_transaction(d, db, &options, move_money, &transfer);
  */
 MK_API duda_verdict duda_sql_transaction_sized(struct duda_ctx *d, struct duda_sql_db *db,
-                                      const struct duda_sql_transaction_options *options, size_t options_size,
-                                      duda_sql_transaction_fn *fn, void *ctx) MK_API_MUST_USE;
-static inline MK_API_MUST_USE duda_verdict duda_sql_transaction(struct duda_ctx *d, struct duda_sql_db *db,
-                                                       const struct duda_sql_transaction_options *options,
-                                                       duda_sql_transaction_fn *fn, void *ctx)
+                                               const struct duda_sql_transaction_options *options,
+                                               size_t options_size, duda_sql_transaction_fn *fn,
+                                               void *ctx) MK_API_MUST_USE;
+static inline MK_API_MUST_USE duda_verdict duda_sql_transaction(
+    struct duda_ctx *d, struct duda_sql_db *db, const struct duda_sql_transaction_options *options,
+    duda_sql_transaction_fn *fn, void *ctx)
 {
     return duda_sql_transaction_sized(d, db, options, sizeof *options, fn, ctx);
 }

@@ -48,6 +48,6 @@ DUDA_TEST(announces_changes)
     sign_up(t, "eve");
     struct duda_test_stream *live = duda_test_stream_open(t, &(struct duda_test_request){.target = "/live"});
     create_issue(t, "Kettle");
-    duda_expect(t, duda_test_stream_event(live, &event, 5000));
+    duda_expect(t, duda_test_stream_event(live, 5000, &event));
     duda_expect_text(t, event.data, "/new");
 }
