@@ -6,7 +6,12 @@
 #include "service/duda_ctx.h"
 #include "service/route_table.h"
 
-enum { TEXT_MAX = 512, JSON_MAX = 1088, TEXT_ORIGIN = 96, JSON_ORIGIN = 400 };
+enum {
+    TEXT_MAX = 512, /* maximum length of all fields of a message */
+    JSON_MAX = 1088,
+    TEXT_ORIGIN = 96, /* part of it that is kept for the request ID and the route */
+    JSON_ORIGIN = 400,
+};
 
 /* The fields of a message, in both forms. */
 struct fields {
@@ -48,8 +53,8 @@ void duda_log_plain(struct duda_ctx *d, enum mk_log_level level, const char *fmt
 
 /* ---- Fields ---- */
 
-/* If a field does not fit, drops it from this form. */
-static void undo_if_failed(struct mk_buf *out, size_t len)
+/* Removes a field that did not fit, which began at `len`. */
+static void remove_failed_field(struct mk_buf *out, size_t len)
 {
     if (out->failed) {
         out->len = len;
@@ -57,7 +62,8 @@ static void undo_if_failed(struct mk_buf *out, size_t len)
     }
 }
 
-static bool is_member_of_lines(mk_str name)
+/* Returns whether lines of the JSON log have a member with this name themselves. */
+static bool is_reserved_name(mk_str name)
 {
     static const mk_str names[] = {MK_STR_INIT("time"),    MK_STR_INIT("level"),   MK_STR_INIT("pid"),
                                    MK_STR_INIT("message"), MK_STR_INIT("client"),  MK_STR_INIT("method"),
@@ -69,15 +75,20 @@ static bool is_member_of_lines(mk_str name)
     return false;
 }
 
+static bool is_bare_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || (c && strchr("-_./:+@", c));
+}
+
 static bool is_bare_text(mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (!mk_char_is_alpha(text.p[i]) && !mk_char_is_digit(text.p[i]) && !strchr("-_./:+@", text.p[i]))
+        if (!is_bare_char(text.p[i]))
             return false;
     return text.len > 0;
 }
 
-/* Quotes text that could end a value. The log replaces control characters. */
+/* Quotes text that could end a value. The log replaces control characters, but a NUL would end the line. */
 static void append_text_value(struct mk_buf *out, mk_str text)
 {
     if (is_bare_text(text)) {
@@ -88,7 +99,7 @@ static void append_text_value(struct mk_buf *out, mk_str text)
     for (size_t i = 0; i < text.len; i++) {
         if (text.p[i] == '"' || text.p[i] == '\\')
             mk_buf_add_char(out, '\\');
-        mk_buf_add_char(out, text.p[i]);
+        mk_buf_add_char(out, text.p[i] ? text.p[i] : '?');
     }
     mk_buf_add_char(out, '"');
 }
@@ -97,7 +108,7 @@ static void append_text_field(struct mk_buf *out, mk_str name, const struct duda
 {
     mk_buf_add_char(out, ' ');
     for (size_t i = 0; i < name.len; i++)
-        mk_buf_add_char(out, is_bare_text(mk_str_of(name.p + i, 1)) ? name.p[i] : '_');
+        mk_buf_add_char(out, is_bare_char(name.p[i]) ? name.p[i] : '_');
     mk_buf_add_char(out, '=');
     if (value->kind == DUDA_VALUE_TEXT)
         append_text_value(out, value->of.text);
@@ -109,7 +120,7 @@ static void append_json_field(struct fields *f, mk_str name, const struct duda_v
 {
     char buf[80];
     struct mk_buf own = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_addf(&own, "%.*s%s", MK_STR_ARG(mk_str_first(name, 64)), is_member_of_lines(name) ? "_" : "");
+    mk_buf_addf(&own, "%.*s%s", MK_STR_ARG(mk_str_first(name, 64)), is_reserved_name(name) ? "_" : "");
     mk_json_key_str(&f->w, mk_buf_str(&own));
     if (value->kind == DUDA_VALUE_TEXT)
         mk_json_string(&f->w, value->of.text);
@@ -127,11 +138,11 @@ static void append_field(struct fields *f, const struct duda_entry *e)
     append_json_field(f, name, &e->value);
     if (f->json.failed)
         f->w.comma = comma;
-    undo_if_failed(&f->text, text_len);
-    undo_if_failed(&f->json, json_len);
+    remove_failed_field(&f->text, text_len);
+    remove_failed_field(&f->json, json_len);
 }
 
-/* The ID of the request, and its route, which a package has none of. */
+/* Appends the ID of the request or job and, in JSON, the route. Packages have no route. */
 static void append_origin(struct duda_ctx *d, struct fields *f)
 {
     const struct duda_route *r = d->route_entry ? d->route_entry->route : NULL;
@@ -145,11 +156,11 @@ static void append_origin(struct duda_ctx *d, struct fields *f)
         mk_buf_addf(&route, "%s %.*s", r->method, MK_STR_ARG(mk_str_first(d->route_entry->pattern, 200)));
         mk_json_string(mk_json_key(&f->w, "route"), mk_buf_str(&route));
     }
-    undo_if_failed(&f->text, text_len);
-    undo_if_failed(&f->json, json_len);
+    remove_failed_field(&f->text, text_len);
+    remove_failed_field(&f->json, json_len);
 }
 
-/* A function of its own, because both buffers together would be a large stack frame. */
+/* A separate function, because the stack frame of the caller would become too large. */
 DUDA_COLD static void write_with_origin(struct duda_ctx *d, enum mk_log_level level, mk_str message)
 {
     struct fields f;

@@ -8,10 +8,10 @@
 
 enum { SERIES_MAX = 64 };
 
-/* A component that has been not ready at some time. */
+/* A component whose readiness the service has set. */
 struct duda_component {
     struct duda_component *next;
-    uint64_t *cell; /* of the current reason; NULL: ready */
+    uint64_t *cell; /* counter of the current reason; NULL: ready */
     size_t len;
     char name[DUDA_COMPONENT_MAX];
 };
@@ -25,7 +25,8 @@ void duda_readiness_free(struct duda_component *c)
     }
 }
 
-static struct duda_component *find_component(struct duda_worker_ctx *worker_ctx, mk_str name)
+/* Returns the component with this name, which it adds if necessary; NULL: out of memory. */
+static struct duda_component *find_or_add_component(struct duda_worker_ctx *worker_ctx, mk_str name)
 {
     struct duda_component *c = worker_ctx->components;
     while (c && !mk_str_eq(mk_str_of(c->name, c->len), name))
@@ -39,7 +40,8 @@ static struct duda_component *find_component(struct duda_worker_ctx *worker_ctx,
     return c;
 }
 
-/* Reasons that contain data would fill the statistics. */
+/* Returns whether only one series is left, and these values would need a new one. Reasons that contain data
+ * would otherwise fill the statistics. */
 static bool is_table_full(const struct mk_stat_registry *registry, unsigned table, const mk_str values[2])
 {
     size_t n = 0;
@@ -50,6 +52,7 @@ static bool is_table_full(const struct mk_stat_registry *registry, unsigned tabl
     return n + 1 >= SERIES_MAX;
 }
 
+/* Finds the counter of the reason, or of the series `other` if the table is full. */
 static int find_cell(struct duda_worker_ctx *worker_ctx, mk_str component, mk_str reason, uint64_t **out)
 {
     struct mk_stat_registry *registry = mk_worker_statistics(worker_ctx->worker);
@@ -69,7 +72,7 @@ int duda_set_readiness(struct mk_worker *worker, const char *component, const ch
     uint64_t *cell = NULL;
     if (!worker_ctx || name.len == 0)
         return -EINVAL;
-    struct duda_component *c = find_component(worker_ctx, name);
+    struct duda_component *c = find_or_add_component(worker_ctx, name);
     mk_str why = mk_str_first(mk_str_from_c(reason ? reason : ""), DUDA_NOT_READY_REASON_MAX);
     int e = !c ? -ENOMEM : reason ? find_cell(worker_ctx, name, why, &cell) : 0;
     if (e)

@@ -94,7 +94,8 @@ static enum mk_verdict respond_page(struct live *l, struct mk_request *request, 
 
 enum { REASON_MAX = 192 };
 
-/* Appends the first component that is not ready in this worker, with its reason. */
+/* Writes the name of the first component that is not ready in this worker, and its reason, to `out`. Returns
+ * the text; NULL: all components are ready. */
 static const char *find_component_reason(const struct mk_worker *worker, struct mk_buf *out)
 {
     const struct mk_stat_registry *r = mk_worker_statistics(worker);
@@ -110,7 +111,7 @@ static const char *find_component_reason(const struct mk_worker *worker, struct 
     return NULL;
 }
 
-/* Returns why the worker is not ready; NULL if it is ready. `buf` may receive the reason. */
+/* Returns why the worker is not ready; NULL if it is ready. The text may be in `buf`. */
 static const char *not_ready_reason(const struct live *l, const struct settings *s, struct mk_buf *buf)
 {
     struct mk_worker_stats stats;

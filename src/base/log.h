@@ -16,7 +16,7 @@ struct mk_log {
     void (*write)(struct mk_log *log, enum mk_log_level level, mk_str text);
     void *data;                         /* for the sink */
     bool is_json;                       /* the sink writes JSON */
-    const struct mk_log_fields *fields; /* of the message that is being written; NULL: none */
+    const struct mk_log_fields *fields; /* fields of the message that is being written; NULL: none */
 };
 
 /* Not public: a plugin built for an older version would contain an outdated count. */
@@ -31,7 +31,7 @@ void mk_log_sanitize(char *text, size_t len);
 void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
 void mk_log_va(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args) MK_PRINTF(3, 0);
 
-/* Writes a message with fields, of which a sink without JSON writes the text. */
+/* Writes a message with fields. A text log contains them after the message, a JSON log as members. */
 void mk_log_with_fields(struct mk_log *log, enum mk_log_level level, mk_str message,
                         const struct mk_log_fields *fields);
 

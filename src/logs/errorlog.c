@@ -19,7 +19,7 @@ static void append_time(struct mk_buf *line)
 }
 
 enum {
-    HEAD = 64,       /* length of timestamp, level and process ID */
+    HEAD = 64,       /* maximum length of timestamp, level and process ID */
     JSON_HEAD = 160, /* the same in JSON */
     JSON_BYTES = 6,  /* maximum length of a byte in a JSON string: "\\u0000" */
 };
@@ -81,7 +81,7 @@ static bool write_message(struct mk_errorlog *e, enum mk_log_level level, mk_str
     if (e->is_silent && !has_file)
         return true;
     mk_errorlog_format_line(e->writer->file, level, text, e->log.fields, &line);
-    if (line.failed) { /* JSON that is too long: omits the fields, and the end of the message */
+    if (line.failed) { /* too long in JSON: omits the fields and the end of the message */
         mk_buf_clear(&line);
         text = mk_str_first(text, (JSON_MAX_SIZE - JSON_HEAD) / JSON_BYTES);
         mk_errorlog_format_line(e->writer->file, level, text, NULL, &line);

@@ -25,7 +25,7 @@ void mk_errorlog_fini(struct mk_errorlog *e);
 /* The maximum length of a line with this text and these fields, which may be NULL. */
 size_t mk_errorlog_line_size(const struct mk_logfile *file, mk_str text, const struct mk_log_fields *fields);
 /* Appends a message as a line of the log `file`, with timestamp, level and process ID, unless the log adds
- * them itself. The fields are those of a JSON log; NULL: none. */
+ * them itself. Only JSON lines contain the fields; NULL: none. */
 void mk_errorlog_format_line(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
                              const struct mk_log_fields *fields, struct mk_buf *out);
 /* Switches to the level and the log file of another configuration. */

@@ -22,7 +22,7 @@ struct mk_logfile {
     const struct mk_identity *workers; /* user that must not control the file; NULL: no check */
     bool at_once;                      /* the log is a terminal: write without delay */
     bool has_priorities;               /* syslog or the journal, which add timestamp and process ID */
-    bool is_json;                      /* of the error log: lines are JSON objects */
+    bool is_json;                      /* error log: lines are JSON objects */
     mk_err syslog_error;               /* why syslog could not be reached when opened; 0: connected */
     uint64_t max_size;                 /* a file that reaches this size becomes FILE.1; 0: no limit */
     unsigned keep;                     /* how many rotated files are kept */

@@ -377,36 +377,57 @@ static void log_without_hooks(struct mk_request *r, enum mk_log_level level, mk_
                MK_STR_ARG(message));
 }
 
-void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
+static bool is_logged(const struct mk_request *r, enum mk_log_level level)
+{
+    return (r->site && r->site->hooks.log.n) || (r->web->log && level <= r->web->log->level);
+}
+
+/* Logs a message that begins with `message_len` bytes of plain text, followed by fields. Hooks receive all of
+ * it, and JSON contains the fields as members instead. */
+static void log_message(struct mk_request *r, enum mk_log_level level, struct mk_buf *text,
+                        size_t message_len)
 {
     const struct mk_hook_list none = {0}, *hooks = r->site ? &r->site->hooks.log : &none;
-    char text[MESSAGE_MAX];
-    va_list args;
-    if (!hooks->n && (!r->web->log || level > r->web->log->level))
-        return;
-    va_start(args, fmt);
-    int len = vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    if (len < 0)
-        return;
-    mk_str message = mk_str_of(text, mk_min((size_t)len, sizeof text - 1));
-    mk_log_sanitize(text, message.len);
+    mk_str message = mk_buf_str(text);
+    mk_log_sanitize(text->p, text->len);
     for (size_t i = 0; i < hooks->n; i++)
         if (hooks->at[i].plugin->on_log(r, level, message, hooks->at[i].data))
             return;
-    log_without_hooks(r, level, message);
+    log_without_hooks(r, level,
+                      r->web->log && r->web->log->is_json ? mk_str_first(message, message_len) : message);
+}
+
+void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
+{
+    char buf[MESSAGE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    va_list args;
+    if (!is_logged(r, level))
+        return;
+    va_start(args, fmt);
+    int len = vsnprintf(buf, sizeof buf, fmt, args);
+    va_end(args);
+    if (len < 0)
+        return;
+    text.len = mk_min((size_t)len, sizeof buf - 1);
+    log_message(r, level, &text, text.len);
 }
 
 void mk_request_log_fields(struct mk_request *r, enum mk_log_level level, mk_str message,
                            const struct mk_log_fields *fields)
 {
     struct mk_log *log = r->web->log;
+    char buf[MESSAGE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf - 1);
+    if (!is_logged(r, level))
+        return;
+    mk_buf_add(&text, mk_str_first(message, text.cap));
+    size_t message_len = text.len;
+    mk_buf_add(&text, mk_str_first(fields->text, text.cap - text.len));
+    buf[text.len] = '\0'; /* mk_log_sanitize() reads the byte after the text */
     if (log)
         log->fields = fields;
-    if (log && log->is_json)
-        mk_request_log(r, level, "%.*s", MK_STR_ARG(message));
-    else
-        mk_request_log(r, level, "%.*s%.*s", MK_STR_ARG(message), MK_STR_ARG(fields->text));
+    log_message(r, level, &text, message_len);
     if (log)
         log->fields = NULL;
 }

@@ -63,8 +63,8 @@ DUDA_SERVICE(shop, DUDA_GET("/orders/:id", log_all), DUDA_GET("/long", log_long)
 def start(monkey, tmp_path):
     plugin = services.build(tmp_path, "shop", SOURCE.replace(SOURCE[SOURCE.index("static int run("):SOURCE.index("DUDA_SERVICE")], ""))
 
-    def run(form):
-        return monkey(plugins=[plugin], server=f"ErrorLogFormat {form}")
+    def run(form, plugins=(), **options):
+        return monkey(plugins=[*plugins, plugin], server=f"ErrorLogFormat {form}", **options)
 
     return run
 
@@ -103,6 +103,14 @@ def test_long_fields_are_omitted(start):
     assert server.get("/long").status == 204
     line = next(x for x in objects(server) if x["message"] == "long")
     assert line["first"] == 1 and line["last"] == 2 and "long" not in line and line["route"] == "GET /long" and line["request"]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_log_of_host_contains_fields(start, tmp_path, form):
+    server = start(form, plugins=["logger"], sections=f"[LOGGER]\n    ErrorLog {tmp_path}/host.log\n")
+    assert server.get("/orders/7?name=a%00b").status == 204
+    expected = r' order placed order=17 name="a\?b" ok=true .* a_b=x \(request [0-9a-f]{16}\)\n'
+    wait_until(lambda: re.search(expected, (tmp_path / "host.log").read_text()), "the log of the host has the fields")
 
 
 def test_failures_name_the_route(start):
