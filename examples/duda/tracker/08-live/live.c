@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tracker.h"
 
-static const mk_str topic = {"changes", 7};
+static const mk_str topic = MK_STR_INIT("changes");
 
 /* Runs after each handler, and tells all open pages about changes by users. */
 int announce(struct duda_ctx *d)
