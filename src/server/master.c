@@ -196,8 +196,8 @@ static void abandon_reload(struct master *m, mk_str error)
 /* Called when a worker of the new generation died before all workers served. */
 static void fail_reload(struct master *m)
 {
-    mk_log_error(&m->log.log, "workers cannot serve the new configuration: keeping the old one");
     abandon_reload(m, MK_STR("its workers cannot serve: see the error log"));
+    mk_log_error(&m->log.log, "workers cannot serve the new configuration: keeping the old one");
 }
 
 /* Aborts a reload that takes so long that the new configuration may never serve. */
