@@ -3,9 +3,10 @@
 
 #include <errno.h>
 
+#include "service/memory.h"
 #include "service/suspend.h"
 
-enum { RETRY_MIN_MS = 500, RETRY_SPREAD_MS = 3000, KEEP_ALIVE_MIN_MS = 2 };
+enum { RETRY_MIN_MS = 500, RETRY_SPREAD_MS = 3000, RETRY_DEV_MS = 100, KEEP_ALIVE_MIN_MS = 2 };
 
 /* ---- Keep-alive comments ---- */
 
@@ -50,14 +51,22 @@ static void start_keep_alive_timer(struct duda_worker_ctx *worker_ctx)
 
 /* ---- Draining ---- */
 
-/* Spreads the reconnections of the clients, unless the service has chosen their delay. */
-static void append_retry(struct duda_ctx *d)
+/* Spreads the reconnections of the clients. Under `monkey run`, a page shows the new version at once. */
+static unsigned reconnection_delay(const struct duda_ctx *d)
 {
     uint16_t random;
+    if (duda_memory_is_dev_mode(d->worker_ctx))
+        return RETRY_DEV_MS;
+    mk_random(&random, sizeof random);
+    return RETRY_MIN_MS + (unsigned)random % RETRY_SPREAD_MS;
+}
+
+/* Keeps the delay that the service has chosen. */
+static void append_retry(struct duda_ctx *d)
+{
     if (d->sse_has_retry || d->output != DUDA_OUTPUT_STREAMED || !d->out.max)
         return;
-    mk_random(&random, sizeof random);
-    mk_buf_addf(&d->out, "retry: %u\n\n", RETRY_MIN_MS + (unsigned)random % RETRY_SPREAD_MS);
+    mk_buf_addf(&d->out, "retry: %u\n\n", reconnection_delay(d));
 }
 
 /* Every wait of the handler fails; the client sees a regular end of the stream and reconnects. */

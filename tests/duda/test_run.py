@@ -646,7 +646,7 @@ def test_open_pages_switch_to_the_new_version_immediately(start, src):
         with pytest.raises(ConnectionClosed) as closed:
             socket.recv(timeout=SECONDS / 4)
         assert closed.value.rcvd.code == 1001
-        assert stream.read_until(b"0\r\n\r\n") == b"\r\n", "the stream ends properly"
+        assert stream.read_until(b"0\r\n\r\n") == b"\r\n000c\r\nretry: 100\n\n\r\n", "the stream ends properly"
     with server.connect() as stream, connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as socket:
         stream.ask("/events").read_head()
         assert b"data: two" in stream.read_until(b"\n\n")
