@@ -129,7 +129,8 @@ def test_crash_anywhere_names_cause_and_own_line(faulty, name):
     page = faulty.get(f"/{name}")
     line = FAULTS[:FAULTS.index(f"/* {name} */")].count("\n") + 1
     assert page.status == 500 and re.search(f"{CAUSES[name]}.* in the handler of GET /{name}", page.text), page.text
-    rows = {line, line - 1} if name == "large_array" else {line}
+    lines_before = {"large_array": 1, "recursion": 3}.get(name, 0)  # the stack may overflow where a function begins
+    rows = {line, line - lines_before}
     assert {int(row) for row in re.findall(r"faults\.c:(\d+): in", page.text)} & rows, page.text
 
 

@@ -253,7 +253,7 @@ def test_command_wins_over_folder_of_the_same_name(run, tmp_path, word):
         pytest.skip(f"there is no command {word} here")
     done = run(word, "no-such-a.c", "no-such-b.c", "no-such-c.c", folder=tmp_path)
     assert "expected one folder only" not in done.err and "cannot serve" not in done.err, done
-    takes_words = word in ("test", "shell")
+    takes_words = word in ("run", "test", "routes", "doc", "openapi", "build", "shell")
     assert takes_words or (done.code == USAGE and f"write `monkey ./{word}`" in done.err), done
     behind = run("-p", "0", word, "folder", folder=tmp_path)
     assert behind.code == USAGE and "expected one folder" not in behind.err, behind
