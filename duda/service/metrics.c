@@ -13,7 +13,7 @@ enum {
     LABEL_NAME_MAX = 15,
     HELP_MAX = 159,
     BUCKETS = 256,
-    KEY_MAX = MK_STAT_LABELS_MAX * DUDA_METRIC_LABEL_VALUE_MAX,
+    KEY_MAX = DUDA_METRIC_LABELS_MAX * DUDA_METRIC_LABEL_VALUE_MAX,
 };
 
 /* A series that this worker updates. */
@@ -22,7 +22,7 @@ struct series_entry {
     unsigned table;
     uint32_t series;
     uint64_t *cells; /* NULL: out of memory, or the registry is full */
-    size_t lens[MK_STAT_LABELS_MAX], len;
+    size_t lens[DUDA_METRIC_LABELS_MAX], len;
     char key[]; /* label values, one after another */
 };
 
@@ -165,7 +165,7 @@ void duda_metrics_cache_free(struct duda_metrics_cache *cache)
 
 /* The label values of a call, in valid UTF-8. */
 struct label_key {
-    mk_str values[MK_STAT_LABELS_MAX];
+    mk_str values[DUDA_METRIC_LABELS_MAX];
     size_t n;
     char text[KEY_MAX];
 };
@@ -281,7 +281,7 @@ static void load_all_series(struct duda_worker_ctx *worker_ctx, unsigned table, 
 {
     const struct mk_stat_registry *registry = mk_worker_statistics(worker_ctx->worker);
     struct label_key key;
-    mk_str values[MK_STAT_LABELS_MAX];
+    mk_str values[DUDA_METRIC_LABELS_MAX];
     size_t n = 0;
     for (uint32_t s = 0; n < 2 * DUDA_METRIC_SERIES_MAX && (s = mk_stat_next(registry, table, s)); n++) {
         for (size_t i = 0; i < n_labels; i++)
@@ -302,8 +302,8 @@ static struct table_state *find_table_state(struct duda_metrics_cache *cache, un
 static struct series_entry *add_series(struct duda_ctx *d, const struct duda_metric *m, unsigned table,
                                        struct label_key *key)
 {
-    static const mk_str other[MK_STAT_LABELS_MAX] = {MK_STR_INIT("other"), MK_STR_INIT("other"),
-                                                     MK_STR_INIT("other")};
+    static const mk_str other[DUDA_METRIC_LABELS_MAX] = {MK_STR_INIT("other"), MK_STR_INIT("other"),
+                                                         MK_STR_INIT("other")};
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
     struct table_state *state = find_table_state(worker_ctx->metrics, table);
     if (!state->is_full && may_have_series(mk_worker_statistics(worker_ctx->worker), table, key))
@@ -324,7 +324,7 @@ static struct series_entry *add_series(struct duda_ctx *d, const struct duda_met
 static size_t count_labels(const struct duda_metric *m)
 {
     size_t n = 0;
-    while (n < MK_STAT_LABELS_MAX && m->labels[n + 1])
+    while (n < DUDA_METRIC_LABELS_MAX && m->labels[n + 1])
         n++;
     return n;
 }
@@ -386,13 +386,13 @@ void duda_gauge_add_values(struct duda_ctx *d, const struct duda_gauge *gauge, i
         mk_stat_add(e->cells, (uint64_t)n); /* modulo 2^64 */
 }
 
-void duda_gauge_set_values(struct duda_ctx *d, const struct duda_gauge *gauge, uint64_t value,
+void duda_gauge_set_values(struct duda_ctx *d, const struct duda_gauge *gauge, int64_t value,
                            const mk_str *labels, size_t n_labels)
 {
     const struct series_entry *e = find_series(d, &gauge->metric, labels, n_labels);
     struct mk_stat_registry *registry = e ? mk_worker_statistics(d->worker_ctx->worker) : NULL;
     if (registry)
-        mk_stat_set(mk_stat_cells(registry, e->series, MK_STAT_SERVER), value);
+        mk_stat_set(mk_stat_cells(registry, e->series, MK_STAT_SERVER), value > 0 ? (uint64_t)value : 0);
 }
 
 void duda_histogram_observe_values(struct duda_ctx *d, const struct duda_histogram *histogram, uint64_t value,

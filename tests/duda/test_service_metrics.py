@@ -52,7 +52,7 @@ static int set(struct duda_ctx *d)
 {
     int64_t n;
     (void)duda_query_int_or(d, "n", 0, &n);
-    duda_gauge_set(d, &waiting, (uint64_t)n, MK_STR("mail"));
+    duda_gauge_set(d, &waiting, n, MK_STR("mail"));
     return 204;
 }
 
@@ -129,9 +129,9 @@ def test_gauges_of_workers_and_of_the_server(shop):
             client.ask("/hold")
             client.read_head()
         assert numbers(shop)["shop_open"] == 2
-        for n in (7, 3):
+        for n, expected in ((7, 7), (3, 3), (-1, 0), (3, 3)):
             assert shop.server.get(f"/set?n={n}").status == 204
-        assert numbers(shop)["shop_queue_length", {"queue": "mail"}] == 3
+            assert numbers(shop)["shop_queue_length", {"queue": "mail"}] == expected
     wait_until(lambda: numbers(shop)["shop_open"] == 0, "the clients have disconnected")
     shop.server.get("/below")
     assert numbers(shop)["shop_open"] == 0, "a gauge is never negative"

@@ -14,6 +14,7 @@ extern "C" {
 /** Limits of metrics. */
 enum {
     DUDA_METRICS_MAX = 64,           /**< metrics of a service */
+    DUDA_METRIC_LABELS_MAX = 3,      /**< labels of a metric; part of the ABI, so it never changes */
     DUDA_METRIC_SERIES_MAX = 128,    /**< combinations of label values of a metric */
     DUDA_METRIC_LABEL_VALUE_MAX = 96 /**< bytes of a label value; longer ones are truncated */
 };
@@ -26,7 +27,7 @@ struct duda_metric {
     size_t size; /**< sizeof(struct duda_metric) when the service was compiled */
     enum duda_metric_kind kind;
     const char *name, *help;
-    const char *labels[1 + MK_STAT_LABELS_MAX]; /**< the first one is unused; NULL ends the list */
+    const char *labels[1 + DUDA_METRIC_LABELS_MAX]; /**< the first one is unused; NULL ends the list */
     const char *file;
     int line;
     unsigned index; /**< set when the service is loaded */
@@ -95,10 +96,10 @@ MK_API void duda_counter_add_values(struct duda_ctx *d, const struct duda_counte
  */
 MK_API void duda_gauge_add_values(struct duda_ctx *d, const struct duda_gauge *gauge, int64_t n,
                                   const mk_str *labels, size_t n_labels);
-/** Sets the gauge for the whole server; the last call in any worker wins. Use this function for values
- * outside of the workers, such as the length of a queue in a database. Use either this function or
- * duda_gauge_add() for a gauge, never both. */
-MK_API void duda_gauge_set_values(struct duda_ctx *d, const struct duda_gauge *gauge, uint64_t value,
+/** Sets the gauge for the whole server; negative values become 0. The last call in any worker wins. Use this
+ * function for values outside of the workers, such as the length of a queue in a database. Use either this
+ * function or duda_gauge_add() for a gauge, never both. */
+MK_API void duda_gauge_set_values(struct duda_ctx *d, const struct duda_gauge *gauge, int64_t value,
                                   const mk_str *labels, size_t n_labels);
 /** Adds a value to a histogram: a number, or for DUDA_DURATION() a duration in microseconds. */
 MK_API void duda_histogram_observe_values(struct duda_ctx *d, const struct duda_histogram *histogram,
@@ -135,7 +136,7 @@ inline void duda_gauge_add(struct duda_ctx *d, const struct duda_gauge *gauge, i
     duda_gauge_add_values(d, gauge, n, values + 1, sizeof...(labels));
 }
 template <typename... strings>
-inline void duda_gauge_set(struct duda_ctx *d, const struct duda_gauge *gauge, uint64_t value,
+inline void duda_gauge_set(struct duda_ctx *d, const struct duda_gauge *gauge, int64_t value,
                            const strings &...labels)
 {
     const mk_str values[] = {mk_str{}, labels...};
