@@ -30,7 +30,7 @@ extern "C" {
  */
 struct duda_cors {
     /** Origins, separated by spaces: "https://app.example.org http://localhost:3000". A host that begins with
-     * `*.`, such as `*.example.org`, stands for all subdomains of example.org, but not for example.org
+     * `*.`, such as `*.example.org`, matches all subdomains of example.org, but not example.org
      * itself. "*": every origin. */
     const char *origins;
     const char *headers;  /**< request headers that pages may set: "Authorization, Content-Type"; NULL: all */

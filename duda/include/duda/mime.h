@@ -30,7 +30,7 @@ struct duda_mime {
  *         return 415;
  */
 MK_API bool duda_mime_read(mk_str text, struct duda_mime *out) MK_API_MUST_USE;
-/** Does the media type match the pattern? A star in the pattern stands for any type or subtype: "image/"
+/** Does the media type match the pattern? A star in the pattern matches any type or subtype: "image/"
  * followed by a star matches every image type. A suffix may follow the last star: "application/" followed by
  * a star and "+json" matches every application type with JSON syntax. */
 MK_API bool duda_mime_is(const struct duda_mime *mime, mk_str pattern);

@@ -34,7 +34,7 @@ extern "C" {
  *         DUDA_POST("/out", duda_oidc_log_out, "Logs out, here and at the provider.", .data = &login));
  */
 
-/** The `.data` of the routes; NULL stands for a struct of zeros. */
+/** The `.data` of the routes; NULL selects the defaults: a struct of zeros. */
 struct duda_oidc_login {
     const char *provider; /**< Name of the [OIDC] section; NULL: the only section, or the one named "main" */
     /**

@@ -131,7 +131,7 @@ struct duda_route {
      * may occur several times. */
     const char *files;
     /** Media types of a successful response, separated by spaces: "application/json text/csv".
-     * `response_body` describes those that are JSON. NULL: application/json if there is a `response_body`. */
+     * `response_body` is the schema of the JSON types. NULL: application/json if `response_body` is set. */
     const char *response_types;
     const struct duda_schema *problem; /**< body of error responses; NULL: problem details (RFC 9457) */
     /**

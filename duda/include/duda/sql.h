@@ -292,8 +292,8 @@ MK_API int duda_sql_bind_row(struct duda_ctx *d, struct duda_sql_result *result,
 /* ---- Named parameters ---- */
 
 /**
- * Runs a statement whose parameters are members of a struct: `:name` stands for the member `name`, and
- * `:home.street` for a member of a nested struct.
+ * Runs a statement whose parameters are members of a struct: `:name` takes the value of the member `name`,
+ * and `:home.street` that of a member of a nested struct.
  *
  *     struct person person = {.age = 18};
  *     int e = duda_bind_json(d, &person_schema, &person, NULL);
