@@ -95,7 +95,7 @@ def test_fields_are_members_in_json(start):
     assert order["target"].startswith("/orders/7?name=") and order["client"] and order["pid"] in server.workers
     plain = next(x for x in lines if x["message"].startswith("plain Ann"))
     assert (plain["request"], plain["route"], plain["level"]) == ("abc-1", "GET /orders/:id", "warn") and "request abc-1" not in plain["message"]
-    assert any("serves with" in x["message"] for x in lines), "messages of the server are JSON, too"
+    wait_until(lambda: any("serves with" in x["message"] for x in objects(server)), "messages of the server are JSON, too")
 
 
 def test_long_fields_are_omitted(start):

@@ -42,6 +42,7 @@ MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fm
 #define duda_log_fields(d, level, message, ...)                                                              \
     duda_log_field_array(d, level, message, (const struct duda_entry[]){__VA_ARGS__},                        \
                          MK_LEN(((const struct duda_entry[]){__VA_ARGS__})))
+/* clang-format off */
 /** A field for duda_log_fields(). */
 #define DUDA_LOG_FIELD(key, data)                                                                              \
     {                                                                                                          \
@@ -64,6 +65,7 @@ MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fm
             const char *: duda_value_cstr,                                                                   \
             mk_str: duda_value_text)(data) \
     }
+/* clang-format on */
 #endif
 /** Writes a message with fields, like duda_log_fields(), from an array. */
 MK_API void duda_log_field_array(struct duda_ctx *d, enum mk_log_level level, const char *message,
