@@ -656,7 +656,7 @@ static void free_master(struct master *m)
 {
     mk_listeners_close_all(&m->listeners, !m->upgrade.child); /* socket files of a successor stay */
     mk_master_pid_file_release(&m->pid);
-    if (m->workers.procs)
+    if (m->workers.loop)
         mk_workers_fini(&m->workers);
     mk_errorlog_fini(&m->log); /* before the log file is closed */
     if (m->other)

@@ -52,12 +52,11 @@ static void on_watchdog_timer(struct mk_timer *t)
     /* If the master itself was stopped, the workers may have been stopped as well. */
     bool late = now - d->checked_ms > LATE_MS;
     d->checked_ms = now;
-    for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].slot; i++) { /* slots are used in order: later
-                                                                         * slots were never used */
+    for (size_t i = 0; i < w->n_procs; i++) {
         if (late)
-            w->procs[i].changed_ms = now;
-        if (w->procs[i].pid)
-            check_worker(&w->procs[i], w->generation->server.loop_ms);
+            w->procs[i]->changed_ms = now;
+        if (w->procs[i]->pid)
+            check_worker(w->procs[i], w->generation->server.loop_ms);
     }
     mk_errorlog_report_lost(&w->log->log); /* reports lost lines now: the master may write nothing else for
                                             * hours */

@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/stats.h"
 #include "os/fd.h"
 #include "server/lifecycle.h"
@@ -20,22 +19,16 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
 {
     *w = (struct mk_workers){.loop = loop, .log = log, .listeners = listeners, .master = getpid()};
     w->scoreboard = (struct mk_scoreboard){.master_pid = w->master, .started_at = loop->now_unix};
-    mk_err e = mk_scoreboard_init(&w->scoreboard, MK_WORKERS_MAX);
-    if (e)
-        return e;
-    w->procs = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->procs);
-    w->restarts = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->restarts);
-    if (!w->procs || !w->restarts)
-        return -ENOMEM;
-    return 0;
+    mk_arena_init(&w->memory, NULL);
+    return mk_scoreboard_init(&w->scoreboard, MK_WORKERS_MAX);
 }
 
 static void close_control_channels(struct mk_workers *w)
 {
-    for (unsigned i = 0; w->procs && i < MK_WORKERS_MAX; i++)
-        if (w->procs[i].pid) {
-            mk_fd_close(&w->procs[i].control_fd);
-            mk_control_queue_clear(&w->procs[i].outbox);
+    for (size_t i = 0; i < w->n_procs; i++)
+        if (w->procs[i]->pid) {
+            mk_fd_close(&w->procs[i]->control_fd);
+            mk_control_queue_clear(&w->procs[i]->outbox);
         }
 }
 
@@ -43,8 +36,7 @@ void mk_workers_fini(struct mk_workers *w)
 {
     close_control_channels(w);
     mk_scoreboard_fini(&w->scoreboard);
-    mk_mem_free(w->procs);
-    mk_mem_free(w->restarts);
+    mk_arena_fini(&w->memory);
 }
 
 static void replace_draining_worker(struct mk_worker_slot *p);
@@ -66,8 +58,8 @@ static void send_to_worker(struct mk_worker_slot *p, const struct mk_control_mes
 static void notify_replaced_workers(const struct mk_worker_slot *by)
 {
     static const struct mk_control_message replaced = {.kind = MK_CONTROL_REPLACED, .fd = -1};
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        struct mk_worker_slot *p = &by->all->procs[i];
+    for (size_t i = 0; i < by->all->n_procs; i++) {
+        struct mk_worker_slot *p = by->all->procs[i];
         if (p != by && p->pid && p->serial == by->serial && p->index == by->index)
             send_to_worker(p, &replaced);
     }
@@ -113,12 +105,44 @@ static void on_worker_message(struct mk_fd_watch *watch, uint32_t events)
 
 _Static_assert((int)MK_WORKERS_MAX + 1 == (int)MK_STAT_ROWS, "each worker has a row of its own");
 
-static struct mk_worker_slot *find_free_slot(struct mk_workers *w)
+static struct mk_worker_slot *add_slot(struct mk_workers *w)
 {
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-        if (!w->procs[i].pid)
-            return &w->procs[i];
-    return NULL;
+    struct mk_worker_slot *p = mk_arena_zalloc(&w->memory, 1, sizeof *p);
+    if (!p || !mk_arena_append(&w->memory, &w->procs, &w->n_procs, &p, sizeof p))
+        return NULL;
+    p->slot = &w->scoreboard.at[w->n_procs - 1];
+    return p;
+}
+
+/* Returns 0, -EAGAIN if there are too many workers, or -ENOMEM. */
+static mk_err acquire_slot(struct mk_workers *w, struct mk_worker_slot **out)
+{
+    for (size_t i = 0; i < w->n_procs; i++)
+        if (!w->procs[i]->pid) {
+            *out = w->procs[i];
+            return 0;
+        }
+    if (w->n_procs == MK_WORKERS_MAX)
+        return -EAGAIN;
+    *out = add_slot(w);
+    return *out ? 0 : -ENOMEM;
+}
+
+static void on_restart_timer(struct mk_timer *t);
+
+/* Returns NULL if out of memory, but not if start_worker() was called for this index before. */
+static struct mk_worker_restart *get_worker_restart(struct mk_workers *w, unsigned index)
+{
+    while (w->n_restarts <= index) {
+        struct mk_worker_restart *r = mk_arena_alloc(&w->memory, sizeof *r);
+        if (!r)
+            return NULL;
+        *r = (struct mk_worker_restart){.all = w, .index = (unsigned)w->n_restarts};
+        mk_timer_init(&r->timer, on_restart_timer);
+        if (!mk_arena_append(&w->memory, &w->restarts, &w->n_restarts, &r, sizeof r))
+            return NULL;
+    }
+    return w->restarts[index];
 }
 
 /* Runs the worker in the child process, after closing the descriptors of the master and of its other
@@ -148,19 +172,20 @@ static _Noreturn void run_worker_child(struct mk_workers *w, struct mk_worker_sl
 
 static mk_err start_worker(struct mk_workers *w, unsigned index)
 {
-    struct mk_worker_slot *p = find_free_slot(w);
+    struct mk_worker_slot *p = NULL;
     int control_fd;
-    if (!p)
-        return -EAGAIN;
+    mk_err e = get_worker_restart(w, index) ? acquire_slot(w, &p) : -ENOMEM;
+    if (e)
+        return e;
     *p = (struct mk_worker_slot){.control = {.on_ready = on_worker_message},
                                  .all = w,
-                                 .slot = &w->scoreboard.at[p - w->procs],
+                                 .slot = p->slot,
                                  .index = index,
                                  .generation = w->generation,
                                  .serial = w->generation->serial,
                                  .started_ms = w->loop->now_ms};
     mk_scoreboard_reassign_slot(&w->scoreboard, p->slot, (uint64_t)w->loop->now_unix);
-    mk_err e = mk_control_open(&p->control_fd, &control_fd);
+    e = mk_control_open(&p->control_fd, &control_fd);
     if (e)
         return e;
     pid_t pid = fork();
@@ -186,11 +211,10 @@ static void set_generation(struct mk_workers *w, struct mk_config_generation *g)
     if (!g->serial)
         g->serial = ++w->n_generations;
     w->wanted = g->server.workers;
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-        if (w->restarts[i].all) {
-            mk_timer_stop(&w->restarts[i].timer);
-            w->restarts[i].young_deaths = 0;
-        }
+    for (size_t i = 0; i < w->n_restarts; i++) {
+        mk_timer_stop(&w->restarts[i]->timer);
+        w->restarts[i]->young_deaths = 0;
+    }
 }
 
 mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g)
@@ -207,8 +231,8 @@ mk_err mk_workers_start(struct mk_workers *w, struct mk_config_generation *g)
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_generation *g, bool only_ready)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        const struct mk_worker_slot *p = &w->procs[i];
+    for (size_t i = 0; i < w->n_procs; i++) {
+        const struct mk_worker_slot *p = w->procs[i];
         n += p->pid && !p->draining && p->generation == g && (p->ready || !only_ready);
     }
     return n;
@@ -217,16 +241,16 @@ unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_gen
 unsigned mk_workers_count_all(const struct mk_workers *w)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-        n += w->procs[i].pid != 0;
+    for (size_t i = 0; i < w->n_procs; i++)
+        n += w->procs[i]->pid != 0;
     return n;
 }
 
 void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g, int signal,
                      bool has_successor)
 {
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        struct mk_worker_slot *p = &w->procs[i];
+    for (size_t i = 0; i < w->n_procs; i++) {
+        struct mk_worker_slot *p = w->procs[i];
         p->awaited = false;
         /* The generation of a draining worker may have been freed, and its address reused. */
         if (!p->pid || (g && (p->draining || p->generation != g)))
@@ -241,17 +265,17 @@ void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g,
 
 bool mk_workers_may_still_accept(const struct mk_workers *w)
 {
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-        if (w->procs[i].pid && w->procs[i].awaited)
+    for (size_t i = 0; i < w->n_procs; i++)
+        if (w->procs[i]->pid && w->procs[i]->awaited)
             return true;
     return false;
 }
 
 void mk_workers_broadcast(struct mk_workers *w, const struct mk_control_message *m)
 {
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-        if (w->procs[i].pid)
-            send_to_worker(&w->procs[i], m);
+    for (size_t i = 0; i < w->n_procs; i++)
+        if (w->procs[i]->pid)
+            send_to_worker(w->procs[i], m);
 }
 
 /* ---- Exits and restarts ---- */
@@ -282,17 +306,6 @@ static void report_death(struct mk_workers *w, const struct mk_worker_slot *p, i
                      WEXITSTATUS(status));
 }
 
-/* Initializes the entry on first use, because most entries are never needed. */
-static struct mk_worker_restart *get_worker_restart(struct mk_workers *w, unsigned index)
-{
-    struct mk_worker_restart *r = &w->restarts[index];
-    if (!r->all) {
-        *r = (struct mk_worker_restart){.all = w, .index = index};
-        mk_timer_init(&r->timer, on_restart_timer);
-    }
-    return r;
-}
-
 /* Schedules a replacement for a worker if it belongs to the current set. */
 static void schedule_restart(const struct mk_worker_slot *p)
 {
@@ -318,7 +331,7 @@ static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, 
     p->slot->pid = p->pid = 0;
     p->slot->draining = false;
     if (w->generation && w->generation->shared->statistics)
-        mk_stat_clear_gauges(w->generation->shared->statistics, (unsigned)(p - w->procs) + 1);
+        mk_stat_clear_gauges(w->generation->shared->statistics, (unsigned)(p->slot - w->scoreboard.at) + 1);
     mk_workers_broadcast(w, &(struct mk_control_message){.kind = MK_CONTROL_EXIT, .fd = -1});
     if (is_news)
         schedule_restart(p);
@@ -338,8 +351,8 @@ static void replace_draining_worker(struct mk_worker_slot *p)
 
 void mk_workers_kill_starting(struct mk_workers *w)
 {
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        const struct mk_worker_slot *p = &w->procs[i];
+    for (size_t i = 0; i < w->n_procs; i++) {
+        const struct mk_worker_slot *p = w->procs[i];
         if (p->pid && !p->ready)
             kill(p->pid, SIGKILL);
     }
@@ -347,8 +360,8 @@ void mk_workers_kill_starting(struct mk_workers *w)
 
 static bool has_worker_with_index(const struct mk_workers *w, unsigned index)
 {
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        const struct mk_worker_slot *p = &w->procs[i];
+    for (size_t i = 0; i < w->n_procs; i++) {
+        const struct mk_worker_slot *p = w->procs[i];
         if (p->pid && !p->draining && p->generation == w->generation && p->index == index)
             return true;
     }
@@ -365,9 +378,9 @@ void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generati
 
 static struct mk_worker_slot *find_slot_by_pid(struct mk_workers *w, pid_t pid)
 {
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-        if (w->procs[i].pid == pid)
-            return &w->procs[i];
+    for (size_t i = 0; i < w->n_procs; i++)
+        if (w->procs[i]->pid == pid)
+            return w->procs[i];
     return NULL;
 }
 

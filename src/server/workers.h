@@ -3,6 +3,7 @@
 #ifndef MK_SERVER_WORKERS_H
 #define MK_SERVER_WORKERS_H
 
+#include "base/arena.h"
 #include "server/control_queue.h"
 #include "server/worker_process.h"
 
@@ -44,11 +45,15 @@ struct mk_workers {
     struct mk_config_generation *generation; /* generation of the current set */
     unsigned wanted;                         /* size of the current set */
     pid_t master;
-    bool silent;                        /* daemon */
-    struct mk_scoreboard scoreboard;    /* shared memory, one slot per worker */
-    struct mk_worker_slot *procs;       /* MK_WORKERS_MAX slots */
-    struct mk_worker_restart *restarts; /* one per index */
-    uint64_t n_generations;             /* number of generations so far */
+    bool silent;                     /* daemon */
+    struct mk_scoreboard scoreboard; /* shared memory, one slot per worker */
+    /* Slots and restarts are allocated when they are first needed: most servers need only a few. */
+    struct mk_arena memory;
+    struct mk_worker_slot **procs;       /* slots in use, and free slots of exited workers */
+    size_t n_procs;                      /* at most MK_WORKERS_MAX */
+    struct mk_worker_restart **restarts; /* one per index */
+    size_t n_restarts;
+    uint64_t n_generations; /* number of generations so far */
     bool ending;
     bool early_death; /* a worker of the current set died before it served; on_change() clears this */
     void (*on_child)(struct mk_workers *w);  /* called in a new worker; must release the master's resources */
