@@ -14,11 +14,9 @@ struct duda_fiber {
     struct duda_sanitizer_fiber checked;
 };
 
-static __thread struct duda_fiber *starting;
-
-static void fiber_main(void)
+static void fiber_main(void *arg)
 {
-    struct duda_fiber *f = starting;
+    struct duda_fiber *f = arg;
     duda_sanitizer_after_switch_in(&f->checked, true);
     f->fn(f->arg);
     f->returned = true;
@@ -35,14 +33,13 @@ struct duda_fiber *duda_fiber_new(struct duda_stack_pool *stacks, void (*fn)(voi
     size_t size = (stack->size - sizeof(struct duda_fiber)) & ~(size_t)63;
     struct duda_fiber *f = (struct duda_fiber *)(void *)(stack->low + size);
     *f = (struct duda_fiber){.stack = stack, .fn = fn, .arg = arg};
-    f->at = duda_switch_new(stack->low, &size, fiber_main);
+    f->at = duda_switch_new(stack->low, &size, fiber_main, f);
     duda_sanitizer_register_stack(&f->checked, stack->low, size);
     return f;
 }
 
 bool duda_fiber_resume(struct duda_fiber *f)
 {
-    starting = f;
     duda_sanitizer_before_switch_in(&f->checked);
     duda_switch_in(f->at);
     duda_sanitizer_after_switch_out(&f->checked);

@@ -13,23 +13,25 @@ const char duda_switch_name[] = "boost";
 
 struct duda_switch {
     void *here, *back;
-    void (*fn)(void);
+    void (*fn)(void *arg);
+    void *arg;
 };
 
 static void switch_entry(struct transfer t)
 {
     struct duda_switch *s = t.data;
     s->back = t.from;
-    s->fn();
+    s->fn(s->arg);
     __builtin_unreachable();
 }
 
-struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void))
+struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void *arg), void *arg)
 {
     *size = (*size - sizeof(struct duda_switch)) & ~(size_t)63;
     struct duda_switch *s = (struct duda_switch *)(void *)(low + *size);
     s->here = make_fcontext(low + *size, *size, switch_entry);
     s->fn = fn;
+    s->arg = arg;
     return s;
 }
 

@@ -9,9 +9,21 @@ const char duda_switch_name[] = "ucontext";
 
 struct duda_switch {
     ucontext_t here, back;
+    void (*fn)(void *arg);
+    void *arg;
 };
 
-struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void))
+/* The functions of makecontext() receive no pointers. */
+static __thread struct duda_switch *starting;
+
+static void switch_entry(void)
+{
+    struct duda_switch *s = starting;
+    s->fn(s->arg);
+    __builtin_unreachable();
+}
+
+struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void *arg), void *arg)
 {
     *size = (*size - sizeof(struct duda_switch)) & ~(size_t)63;
     struct duda_switch *s = (struct duda_switch *)(void *)(low + *size);
@@ -19,12 +31,15 @@ struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void))
     s->here.uc_stack.ss_sp = low;
     s->here.uc_stack.ss_size = *size;
     s->here.uc_link = NULL;
-    makecontext(&s->here, fn, 0);
+    makecontext(&s->here, switch_entry, 0);
+    s->fn = fn;
+    s->arg = arg;
     return s;
 }
 
 void duda_switch_in(struct duda_switch *s)
 {
+    starting = s;
     swapcontext(&s->back, &s->here);
 }
 

@@ -10,7 +10,8 @@ static void append_cstr(struct mk_buf *out, const char *text)
  * directive. */
 static bool append_simple_format(struct mk_buf *out, const char *fmt, va_list args)
 {
-    for (const char *at; (at = strchr(fmt, '%')); fmt = at + 1) {
+    const char *at = strchrnul(fmt, '%');
+    for (; *at; at = strchrnul(fmt, '%')) {
         mk_buf_put(out, mk_str_of(fmt, (size_t)(at - fmt)));
         bool is_size = at[1] == 'z' && at[2] == 'u';
         at += is_size ? 2 : 1;
@@ -26,8 +27,9 @@ static bool append_simple_format(struct mk_buf *out, const char *fmt, va_list ar
             mk_buf_add_char(out, '%');
         else
             return false;
+        fmt = at + 1;
     }
-    mk_buf_put(out, mk_str_from_c(fmt));
+    mk_buf_put(out, mk_str_of(fmt, (size_t)(at - fmt)));
     return true;
 }
 
