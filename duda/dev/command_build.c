@@ -103,7 +103,7 @@ static int run_build_command(int argc, char **argv)
                                .args_max = SOURCES_MAX};
     struct dev_paths paths;
     struct dev_source source;
-    char problem[256];
+    char problem[256], path[PATH_MAX];
     int code;
     if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
@@ -112,9 +112,10 @@ static int run_build_command(int argc, char **argv)
         return dev_print_error(DEV_EXIT_FAILED, "build", opts.args[0], problem);
     if (!dev_paths_find(&paths))
         code = DEV_EXIT_FAILED;
-    else if (only_commands)
-        code = dev_compile_commands_write(&paths, &source, &words);
-    else
+    else if (only_commands &&
+             (code = dev_compile_commands_write(&paths, &source, &words, path)) == DEV_EXIT_OK)
+        printf("Wrote %s\n", path);
+    else if (!only_commands)
         code = build_object(&paths, &source, output);
     dev_source_free(&source);
     return code;

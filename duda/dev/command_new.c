@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command_new.h"
 
+#include "compile_commands.h"
 #include "options.h"
-#include "paths.h"
-#include "source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -85,6 +84,7 @@ static const struct file files[] = {
                   "    make         build monkey-@.so; `monkey -c @.conf` serves it\n"
                   "\n"
                   "The server also serves the files in html/.\n"},
+    {".gitignore", "monkey-@.so\ncompile_commands.json\n.env\n"},
     {"html/about.html", "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>@</title>\n<h1>@</h1>\n"
                         "<p><a href=/>Get a greeting</a>, or see <a href=/square/12>a square</a>.</p>\n"},
 };
@@ -115,6 +115,20 @@ static bool write_project_file(const char *folder, const struct file *f, const c
     return ok || dev_print_error(false, "new", leaf, strerror(errno));
 }
 
+/* Editors find <duda.h> through this file. It contains paths of this machine. */
+static void write_compile_commands(const char *name)
+{
+    const struct dev_service_words words = {&name, 1};
+    struct dev_paths paths;
+    struct dev_source source;
+    char problem[256];
+    if (!dev_service_load(&source, &words, problem))
+        return;
+    if (dev_paths_find(&paths))
+        (void)dev_compile_commands_write(&paths, &source, &words, NULL);
+    dev_source_free(&source);
+}
+
 static bool is_valid_service_name(const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789");
@@ -143,6 +157,7 @@ static int run_new_command(int argc, char **argv)
         ok = write_project_file(name, &files[i], name);
     if (!ok)
         return DEV_EXIT_FAILED;
+    write_compile_commands(name);
     printf("Created %s. Next:\n\n    cd %s\n    monkey run %s.c\n    monkey test\n", name, name, name);
     return fflush(stdout) == 0 ? DEV_EXIT_OK : DEV_EXIT_FAILED;
 }

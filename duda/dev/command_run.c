@@ -38,6 +38,7 @@ struct run {
     struct dev_servers servers;
     struct dev_ipc_server ipc_server;
     const char *extra;                 /* a configuration file */
+    bool quiet;                        /* print no line for each request */
     int watch, ending, children;       /* file changes, termination signals, SIGCHLD */
     struct dev_process docs[DOCS_MAX]; /* `monkey doc` processes that generate pages */
     bool serves;                       /* the back server has loaded the current sources */
@@ -45,13 +46,15 @@ struct run {
     struct pollfd fds[DEV_IPC_CLIENTS_MAX + 1 + OWN_FDS];
 };
 
-static const char usage[] = "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] SOURCE.c...|FOLDER\n";
+static const char usage[] =
+    "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] [-q] SOURCE.c...|FOLDER\n";
 static const char help[] =
     "Compiles and serves a Duda service, and rebuilds it whenever its source changes.\n"
     "\n"
     "  -p, --port [ADDRESS:]PORT  address to listen on; default: 127.0.0.1:2001\n"
     "  -n, --names NAME,...       also accept these host names, besides localhost and addresses\n"
     "  -i, --include FILE         include a file with configuration sections of the service or of plugins\n"
+    "  -q, --quiet                do not print a line for each request\n"
     "  -h, --help                 print this help\n"
     "\n"
     "All files of a FOLDER and its subfolders form one service if one of them has a DUDA_SERVICE(). "
@@ -126,8 +129,6 @@ static void watch_all_files(struct run *r)
             dev_file_watch_add_folder(r->watch, folder);
     }
     mk_buf_free(&folders);
-    dev_file_watch_add_folder(r->watch, r->source_set.templates);
-    dev_file_watch_add_folder(r->watch, r->source_set.assets);
     dev_file_watch_add_files(r->watch, mk_buf_str(&r->source_set.extra_files));
     for (size_t i = 0; i < r->source_set.n; i++) {
         dev_file_watch_add_files(r->watch, mk_str_from_c(r->source_set.at[i]->path));
@@ -400,7 +401,7 @@ static bool start_servers_and_build(struct run *r, const struct dev_service_word
            : sources->n > 1                ? " and the other files"
                                            : "");
     fflush(stdout);
-    return dev_servers_start_front(&r->servers, listen, buf);
+    return dev_servers_start_front(&r->servers, listen, buf, r->quiet);
 }
 
 static int serve_until_interrupted(struct run *r, const struct dev_service_words *sources, const char *port,
@@ -423,8 +424,11 @@ static int serve_until_interrupted(struct run *r, const struct dev_service_words
 static int run_run_command(int argc, char **argv)
 {
     const char *port = NULL, *names = NULL, *extra = NULL;
-    const struct dev_option options[] = {
-        {'p', "port", &port, NULL}, {'n', "names", &names, NULL}, {'i', "include", &extra, NULL}};
+    bool quiet = false;
+    const struct dev_option options[] = {{'p', "port", &port, NULL},
+                                         {'n', "names", &names, NULL},
+                                         {'i', "include", &extra, NULL},
+                                         {'q', "quiet", NULL, &quiet}};
     struct dev_options opts = {.usage = usage,
                                .help = help,
                                .options = options,
@@ -441,6 +445,7 @@ static int run_run_command(int argc, char **argv)
     if (!r)
         return dev_print_error(DEV_EXIT_FAILED, "run", NULL, strerror(ENOMEM));
     r->extra = extra ? path : NULL;
+    r->quiet = quiet;
     r->ipc_server.fd = r->watch = r->ending = r->children = -1;
     for (size_t i = 0; i < DOCS_MAX; i++)
         r->docs[i] = (struct dev_process){.out = -1, .err = -1};

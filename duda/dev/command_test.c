@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command_test.h"
 
+#include "env_file.h"
 #include "junit.h"
 #include "options.h"
 #include "private_dir.h"
@@ -156,6 +157,8 @@ static bool start_tester(struct test_job *test_job)
     char path[3 * PATH_MAX], root[3 * PATH_MAX] = "";
     struct mk_buf load = mk_buf_fixed(path, sizeof path - 1), html = mk_buf_fixed(root, sizeof root - 1);
     struct dev_argv args;
+    struct dev_env env;
+    struct mk_buf errors = mk_buf_growing(TEXT_MAX);
     dev_server_config_quote_path(&load, test_job->source_set.at[0]->built.object);
     path[load.len] = '\0';
     if (test_job->source_set.html[0])
@@ -170,7 +173,12 @@ static bool start_tester(struct test_job *test_job)
     dev_argv_addf(&args, "%zu", test_job->at);
     dev_argv_add(&args, mk_str_from_c(test_job->folder));
     dev_argv_add(&args, mk_str_from_c(test_job->options->pattern));
-    bool ok = !load.failed && !html.failed && dev_process_start(&test_job->process, &args);
+    bool ok = dev_env_read(&env, test_job->source_set.env_path, &errors);
+    args.envp = env.vars;
+    ok = ok && !load.failed && !html.failed && dev_process_start(&test_job->process, &args);
+    dev_print_text(stderr, mk_buf_str(&errors));
+    mk_buf_free(&errors);
+    dev_env_free(&env);
     dev_argv_free(&args);
     return ok;
 }

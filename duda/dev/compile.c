@@ -44,6 +44,7 @@ static const char *const common[] = {"-g",
                                      "-fPIC",
                                      "-Wall",
                                      "-Wextra",
+                                     "-Wno-unused-parameter", /* handlers need not use their context */
                                      "-Wformat",
                                      "-Werror=format-security",
                                      "-Wframe-larger-than=32768",

@@ -62,7 +62,7 @@ static bool find_folder(const struct dev_source *source, const struct dev_servic
 }
 
 int dev_compile_commands_write(const struct dev_paths *paths, const struct dev_source *source,
-                               const struct dev_service_words *words)
+                               const struct dev_service_words *words, char written[PATH_MAX])
 {
     const struct dev_compile how = {.paths = paths, .kind = DEV_COMPILE_QUICK};
     char folder[PATH_MAX], path[PATH_MAX];
@@ -81,8 +81,8 @@ int dev_compile_commands_write(const struct dev_paths *paths, const struct dev_s
     errno = 0;
     if (ok && !dev_cache_write_file(path, mk_buf_str(&out)))
         ok = dev_print_error(false, "build", path, strerror(errno));
-    if (ok)
-        printf("Wrote %s\n", path);
+    if (written)
+        memcpy(written, path, sizeof path);
     dev_folder_scan_free(&scan);
     mk_buf_free(&out);
     mk_buf_free(&messages);

@@ -2,6 +2,7 @@
 #include "config_include.h"
 
 #include "paths.h"
+#include "service_files.h"
 #include "source.h"
 
 #include <glob.h>
@@ -35,6 +36,20 @@ static void scan_include(struct config_scan *r, const char *path, mk_str pattern
     globfree(&found);
 }
 
+/* Lists the files in the folder that a key `Migrations` names. The server reads them when it starts. */
+static void list_migrations(struct config_scan *r, const char *path, mk_str folder)
+{
+    char full[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (folder.len > 2 && folder.p[0] == '"' && mk_str_ends(folder, MK_STR("\"")))
+        folder = mk_str_of(folder.p + 1, folder.len - 2);
+    int len = slash && folder.p[0] != '/' ? (int)(slash - path) + 1 : 0;
+    if (!dev_paths_format(full, "%.*s%.*s", len, path, MK_STR_ARG(folder)))
+        return;
+    mk_buf_addf(r->files, "%s/\n", full); /* watched even while it is empty */
+    dev_list_tree(full, 0, r->files, NULL);
+}
+
 static void scan_config_line(struct config_scan *r, const char *path, mk_str line)
 {
     mk_str rest = mk_str_trim(line), word = mk_str_word(&rest);
@@ -46,6 +61,8 @@ static void scan_config_line(struct config_scan *r, const char *path, mk_str lin
         r->in_section =
             name.len < word.len && r->section && mk_str_eq_nocase(name, mk_str_from_c(r->section));
         r->found = r->found || (r->in_section && !r->key);
+    } else if (r->files && mk_str_eq_nocase(word, MK_STR("Migrations")) && rest.len) {
+        list_migrations(r, path, rest);
     } else if (r->in_section && r->key) {
         r->found = r->found || mk_str_eq_nocase(word, mk_str_from_c(r->key));
     }

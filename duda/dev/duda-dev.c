@@ -20,7 +20,7 @@ MK_PLUGIN_DECLARE(duda_dev);
 
 struct settings {
     mk_str socket_path, names;
-    bool service;
+    bool service, quiet;
 };
 
 struct dev {
@@ -41,6 +41,11 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct settings, service),
      .default_value = "off",
      .help = "This server runs the services, so it reports their crashes."},
+    {.name = "Quiet",
+     .type = MK_CONF_BOOL,
+     MK_CONF_AT(struct settings, quiet),
+     .default_value = "off",
+     .help = "Do not print a line for each request."},
 };
 
 static const struct mk_conf_table table = {
@@ -121,6 +126,13 @@ static void on_response(struct mk_request *request, struct mk_response *response
         dev_front_hook_on_response(&gate, request, response);
 }
 
+static void on_done(const struct mk_access_record *record, void *data)
+{
+    const struct dev *dev = data;
+    if (dev->settings->socket_path.len && !dev->settings->quiet)
+        dev_front_hook_on_done(record);
+}
+
 static bool on_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *data)
 {
     (void)data;
@@ -146,5 +158,6 @@ MK_PLUGIN(duda_dev) = {
     .worker_stop = expect_worker_exit,
     .on_request = on_request,
     .on_response = on_response,
+    .on_done = on_done,
     .on_log = on_log,
 };

@@ -6,6 +6,7 @@
 #include "server_config.h"
 
 #include <errno.h>
+#include <monkey/text.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@ struct ipc_call {
     bool is_content; /* the first line has been consumed */
     struct mk_buf reply_text;
 };
+
+enum { TARGET_SHOWN = 500 };
 
 static const char key; /* key of the call that asks `monkey run` whether to serve the request */
 
@@ -218,4 +221,39 @@ void dev_front_hook_on_response(const struct dev_front_hook *g, struct mk_reques
                                      ? MK_STR("text/html; charset=utf-8")
                                      : MK_STR("text/plain; charset=utf-8"));
     (void)mk_response_set_header(response, MK_STR("Cache-Control"), MK_STR("no-store"));
+}
+
+/* ---- The line for each request ---- */
+
+static void append_duration(struct mk_buf *out, uint64_t us)
+{
+    if (us < 10000)
+        mk_buf_addf(out, " in %llu.%llu ms", (unsigned long long)us / 1000,
+                    (unsigned long long)us / 100 % 10);
+    else if (us < 10000000)
+        mk_buf_addf(out, " in %llu ms", (unsigned long long)us / 1000);
+    else
+        mk_buf_addf(out, " in %llu s", (unsigned long long)us / 1000000);
+}
+
+void dev_front_hook_on_done(const struct mk_access_record *record)
+{
+    static const mk_str own = MK_STR_INIT(DEV_EVENTS_PATH);
+    const struct mk_request *r = mk_access_record_request(record);
+    char buf[TARGET_SHOWN * 4 + 256];
+    struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
+    unsigned status = mk_access_record_status(record);
+    mk_str target = mk_request_target(r);
+    if (!target.p || mk_str_eq(mk_request_path(r), own))
+        return;
+    mk_buf_addf(&line, "%.*s ", MK_STR_ARG(mk_str_first(mk_request_method_text(r), 32)));
+    mk_log_escape(&line, mk_str_first(target, TARGET_SHOWN));
+    mk_buf_add(&line, target.len > TARGET_SHOWN ? MK_STR("...") : MK_STR(""));
+    if (status)
+        mk_buf_addf(&line, " %u", status);
+    append_duration(&line, mk_access_record_duration_us(record));
+    if (mk_access_record_outcome(record) == MK_OUTCOME_CLIENT_ABORTED)
+        mk_buf_add(&line, MK_STR(", the client disconnected"));
+    mk_buf_add_char(&line, '\n');
+    (void)!write(STDOUT_FILENO, line.p, line.len); /* one call, so that lines of workers do not mix */
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Runs in the child after fork(), and so must not allocate memory before exec(). */
-static void exec_program(char **argv, int out, int err, pid_t parent)
+static void exec_program(char **argv, char **envp, int out, int err, pid_t parent)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -25,6 +25,8 @@ static void exec_program(char **argv, int out, int err, pid_t parent)
         _exit(127);
     if (dup2(out, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0)
         _exit(127);
+    if (envp)
+        environ = envp;
     execvp(argv[0], argv);
     dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
     _exit(127);
@@ -44,13 +46,13 @@ int dev_process_interrupt_fd(void)
     return interrupt_fd;
 }
 
-static pid_t fork_and_exec(char **argv, int out, int err)
+static pid_t fork_and_exec(char **argv, char **envp, int out, int err)
 {
     fflush(NULL);
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        exec_program(argv, out, err, parent);
+        exec_program(argv, envp, out, err, parent);
     return pid;
 }
 
@@ -79,7 +81,7 @@ bool dev_process_start(struct dev_process *c, struct dev_argv *args)
         close_pair(out);
         return report_start_error(strerror(errno));
     }
-    c->pid = fork_and_exec(argv, out[1], err[1]);
+    c->pid = fork_and_exec(argv, args->envp, out[1], err[1]);
     close(out[1]);
     close(err[1]);
     c->out = out[0];
@@ -99,7 +101,7 @@ bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *args, i
     *c = (struct dev_process){.out = -1, .err = -1};
     if (!dev_argv_to_array(args, argv))
         return report_start_error("its command line is too long");
-    c->pid = fork_and_exec(argv, out, STDERR_FILENO);
+    c->pid = fork_and_exec(argv, args->envp, out, STDERR_FILENO);
     if (c->pid > 0)
         return true;
     c->pid = 0;
@@ -115,7 +117,7 @@ bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args
         return report_start_error("its command line is too long");
     if (pipe2(err, O_CLOEXEC) < 0)
         return report_start_error(strerror(errno));
-    c->pid = fork_and_exec(argv, STDOUT_FILENO, err[1]);
+    c->pid = fork_and_exec(argv, args->envp, STDOUT_FILENO, err[1]);
     close(err[1]);
     c->err = err[0];
     (void)fcntl(c->err, F_SETFL, O_NONBLOCK);
@@ -193,7 +195,7 @@ static void start_job(struct running *r, struct dev_process_job *job)
     } else if (pipe2(fds, O_CLOEXEC) < 0) {
         fail_to_start(job, argv[0], strerror(errno));
     } else {
-        pid_t pid = fork_and_exec(argv, fds[1], fds[1]);
+        pid_t pid = fork_and_exec(argv, job->args.envp, fds[1], fds[1]);
         int e = errno;
         close(fds[1]);
         if (pid < 0) {

@@ -42,13 +42,13 @@ static void append_quoted_key(struct mk_buf *out, const char *key, const char *t
 }
 
 void dev_server_config_write_front(struct mk_buf *out, const char *folder, const char *listen,
-                                   const char *names)
+                                   const char *names, bool quiet)
 {
     mk_buf_addf(out,
                 "[SERVER]\n    Listen %s\n    Workers 1\n    ErrorLog stderr\n    MaxBodySize unlimited\n"
                 "    DrainTimeout 1s\n[PLUGINS]\n    Load duda-dev\n    Load proxy\n"
-                "[DUDA_DEV]\n    Socket %s/ipc\n",
-                listen, folder);
+                "[DUDA_DEV]\n    Socket %s/ipc\n    Quiet %s\n",
+                listen, folder, quiet ? "on" : "off");
     if (*names)
         append_quoted_key(out, "AllowedHosts", names);
     mk_buf_addf(out,

@@ -2,6 +2,7 @@
 #include "servers.h"
 
 #include "config_include.h"
+#include "env_file.h"
 #include "messages.h"
 #include "options.h"
 #include "private_dir.h"
@@ -154,7 +155,7 @@ static bool write_config_file(const char *path, const struct mk_buf *text)
 }
 
 static bool start_server(struct dev_process *c, const struct dev_servers *s, const char *config,
-                         const char *const *options, const char *sanitizer)
+                         const char *const *options, const char *sanitizer, char **envp)
 {
     struct dev_argv args;
     dev_argv_init(&args);
@@ -164,6 +165,7 @@ static bool start_server(struct dev_process *c, const struct dev_servers *s, con
     dev_argv_add(&args, mk_str_from_c(config));
     while (options && *options)
         dev_argv_add(&args, mk_str_from_c(*options++));
+    args.envp = envp;
     bool ok = dev_process_start(c, &args);
     dev_argv_free(&args);
     return ok;
@@ -207,14 +209,14 @@ static bool wait_until_serving(struct dev_process *c, struct mk_buf *out, struct
     return true;
 }
 
-bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names)
+bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names, bool quiet)
 {
     char config[PATH_MAX];
     struct mk_buf text = mk_buf_growing(TEXT_MAX), out = mk_buf_growing(TEXT_MAX),
                   err = mk_buf_growing(TEXT_MAX);
-    dev_server_config_write_front(&text, s->folder, listen, names);
+    dev_server_config_write_front(&text, s->folder, listen, names, quiet);
     bool ok = dev_paths_format(config, "%s/front.conf", s->folder) && write_config_file(config, &text) &&
-              start_server(&s->front, s, config, NULL, "");
+              start_server(&s->front, s, config, NULL, "", NULL);
     bool serves = ok && wait_until_serving(&s->front, &out, &err);
     print_messages(mk_buf_str(&err));
     mk_str rest = mk_buf_str(&out);
@@ -270,18 +272,21 @@ static void print_startup_output(struct dev_process *c, mk_str text)
 /* Starts the back server, which serves static files only from html/. It has one worker unless the developer
  * configures more, because a single worker reveals bugs sooner. */
 static bool start_back_server(struct dev_servers *s, struct dev_process *c, const struct dev_source_set *u,
-                              const char *extra)
+                              const char *extra, struct mk_buf *error)
 {
     char config[PATH_MAX], none[PATH_MAX], listen[PATH_MAX];
+    struct dev_env env;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     const char *options[] = {"-p", listen, "-o", u->html[0] ? u->html : none, "-w", "1", NULL};
     if (extra && dev_config_include_has(extra, "SERVER", "Workers"))
         options[4] = NULL;
     dev_server_config_write_back(&text, u, extra);
-    bool ok =
-        dev_paths_format(config, "%s/back.conf", s->folder) && dev_paths_format(none, "%s/none", s->folder) &&
-        dev_paths_format(listen, "unix:%s/back-%u", s->folder, s->number + 1) &&
-        write_config_file(config, &text) && start_server(c, s, config, options, dev_source_set_sanitizer(u));
+    bool ok = dev_paths_format(config, "%s/back.conf", s->folder) &&
+              dev_paths_format(none, "%s/none", s->folder) &&
+              dev_paths_format(listen, "unix:%s/back-%u", s->folder, s->number + 1) &&
+              write_config_file(config, &text) && dev_env_read(&env, u->env_path, error) &&
+              start_server(c, s, config, options, dev_source_set_sanitizer(u), env.vars);
+    dev_env_free(&env);
     mk_buf_free(&text);
     return ok;
 }
@@ -292,7 +297,7 @@ bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set
     char next[PATH_MAX], path[PATH_MAX];
     struct dev_process back = {.out = -1, .err = -1};
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
-    bool ok = start_back_server(s, &back, u, extra) && wait_until_serving(&back, &out, error);
+    bool ok = start_back_server(s, &back, u, extra, error) && wait_until_serving(&back, &out, error);
     print_startup_output(&back, mk_buf_str(&out));
     mk_buf_free(&out);
     ok = ok && dev_paths_format(next, "%s/back-%u", s->folder, s->number + 1) &&

@@ -26,9 +26,9 @@ struct dev_servers {
 /* On failure, reports the error and returns false. */
 bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths);
 /* Starts the front server and waits until it accepts connections. `listen` is an address in the syntax of
- * [SERVER]; `names` are the names for dev_server_config_allows_host(). On failure, reports the error and
- * returns false. */
-bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names);
+ * [SERVER]; `names` are the names for dev_server_config_allows_host(). If `quiet`, it prints no requests. On
+ * failure, reports the error and returns false. */
+bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names, bool quiet);
 /* Starts a new back server, waits until it accepts connections, and drains the old one. If the new server
  * fails to start, stores its output in `error`, keeps the old server, and returns false. */
 bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set *source_set,

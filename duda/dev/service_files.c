@@ -106,6 +106,26 @@ void dev_folder_scan_free(struct dev_folder_scan *scan)
     mk_buf_free(&scan->folders);
 }
 
+void dev_list_tree(const char *folder, unsigned depth, struct mk_buf *files, struct mk_buf *folders)
+{
+    struct mk_buf names = mk_buf_growing(LIST_MAX);
+    char path[PATH_MAX];
+    struct stat st;
+    if (folders)
+        mk_buf_addf(folders, "%s\n", folder);
+    (void)list_names(folder, &names);
+    for (mk_str name = MK_STR_NULL; (name = next_name(mk_buf_str(&names), name)).p;) {
+        if (name.p[0] == '.' || !dev_paths_format(path, "%s/%.*s", folder, MK_STR_ARG(name)) ||
+            stat(path, &st) < 0)
+            continue;
+        if (S_ISDIR(st.st_mode) && depth)
+            dev_list_tree(path, depth - 1, files, folders);
+        else if (!S_ISDIR(st.st_mode) && files)
+            mk_buf_addf(files, "%s\n", path);
+    }
+    mk_buf_free(&names);
+}
+
 /* ---- The main file ---- */
 
 /* What the files of a folder declare. */

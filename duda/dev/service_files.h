@@ -24,6 +24,10 @@ void dev_folder_scan_free(struct dev_folder_scan *scan);
  * contain further files of the service. */
 bool dev_folder_is_service(const char *folder);
 
+/* Lists the files in a folder and, `depth` levels deep, in its subfolders, one path per line, sorted. Lists the
+ * folder and its subfolders in `folders`. Each list may be NULL. */
+void dev_list_tree(const char *folder, unsigned depth, struct mk_buf *files, struct mk_buf *folders);
+
 /* Loads the service. On failure, writes the reason into `problem`, and returns false; there is then nothing
  * to free. */
 bool dev_service_load(struct dev_source *s, const struct dev_service_words *words, char problem[256]);

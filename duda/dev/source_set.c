@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 20 };
+enum { RETRY_MS = 20, TREE_DEPTH_MAX = 4 };
 
 static bool report_source_error(const char *path, const char *problem)
 {
@@ -55,6 +55,7 @@ static bool set_folders(struct dev_source_set *u, const char *main_source)
     int len = is_folder ? (int)strlen(u->path) : folder_len(u->path);
     int templates = u->is_folder ? len : folder_len(main_source);
     return dev_paths_format(u->folder, "%.*s", len, u->path) &&
+           dev_paths_format(u->env_path, "%s/.env", u->folder) &&
            dev_paths_format(u->templates, "%.*s/templates", templates, main_source) &&
            dev_paths_format(u->assets, "%.*s/assets", templates, main_source);
 }
@@ -89,6 +90,8 @@ bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths
 void dev_source_set_list_folders(const struct dev_source_set *u, struct mk_buf *folders)
 {
     struct dev_folder_scan scan;
+    dev_list_tree(u->templates, TREE_DEPTH_MAX, NULL, folders);
+    dev_list_tree(u->assets, TREE_DEPTH_MAX, NULL, folders);
     if (!u->is_service_folder)
         return;
     dev_folder_scan_begin(&scan, u->folder);
@@ -279,29 +282,21 @@ static bool needs_compile(const struct dev_source_set *u, const struct dev_sourc
     return unit->is_new || !unit->built.ok || is_source_outdated(u, unit);
 }
 
-static void append_matching_files(struct mk_buf *files, const char *pattern)
+/* Returns a hash of the names and the contents of the files; 0 if the list is empty. */
+static uint64_t hash_files(const struct mk_buf *files)
 {
-    glob_t found;
-    if (glob(pattern, 0, NULL, &found))
-        return;
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        mk_buf_addf(files, "%s\n", found.gl_pathv[i]);
-    globfree(&found);
+    static const struct mk_hash_key key = {1, 2};
+    return files->len ? dev_inputs_hash(mk_buf_str(files)) ^ mk_hash(&key, mk_buf_str(files)) : 0;
 }
 
 /* Returns whether the templates or assets have changed. The server reads them when it loads the service, so
  * it must then be restarted. */
 static bool check_resources_changed(struct dev_source_set *u)
 {
-    char pattern[PATH_MAX];
     struct mk_buf files = mk_buf_growing(1 << 20);
-    if (dev_paths_format(pattern, "%s/*", u->templates))
-        append_matching_files(&files, pattern);
-    if (dev_paths_format(pattern, "%s/*", u->assets))
-        append_matching_files(&files, pattern);
-    if (dev_paths_format(pattern, "%s/*/*", u->assets))
-        append_matching_files(&files, pattern);
-    uint64_t stamp = files.len ? dev_inputs_hash(mk_buf_str(&files)) : 0, before = u->stamp;
+    dev_list_tree(u->templates, TREE_DEPTH_MAX, &files, NULL);
+    dev_list_tree(u->assets, TREE_DEPTH_MAX, &files, NULL);
+    uint64_t stamp = hash_files(&files), before = u->stamp;
     mk_buf_free(&files);
     u->stamp = stamp;
     u->is_changed = u->is_changed || stamp != before;
@@ -319,9 +314,18 @@ static bool check_extra_config_changed(struct dev_source_set *u)
         u->extra_files = mk_buf_growing(1 << 20);
     mk_buf_clear(&u->extra_files);
     dev_config_include_list_files(u->extra, &u->extra_files);
-    u->extra_stamp = dev_inputs_hash(mk_buf_str(&u->extra_files));
+    u->extra_stamp = hash_files(&u->extra_files);
     u->is_changed = u->is_changed || u->extra_stamp != before;
     return u->extra_stamp != before;
+}
+
+/* Returns whether the file `.env` has changed. A server gets its environment only when it starts. */
+static bool check_env_file_changed(struct dev_source_set *u)
+{
+    uint64_t before = u->env_stamp;
+    u->env_stamp = access(u->env_path, F_OK) == 0 ? dev_inputs_hash(mk_str_from_c(u->env_path)) : 0;
+    u->is_changed = u->is_changed || u->env_stamp != before;
+    return u->env_stamp != before;
 }
 
 static bool check_html_folder_changed(struct dev_source_set *u)
@@ -341,6 +345,7 @@ bool dev_source_set_update(struct dev_source_set *u)
     bool any = check_resources_changed(u);
     any = check_html_folder_changed(u) || any;
     any = check_extra_config_changed(u) || any;
+    any = check_env_file_changed(u) || any;
     for (size_t i = 0; i < u->n;) {
         struct dev_source_unit *unit = u->at[i];
         if (u->is_folder && access(unit->path, F_OK) != 0) {

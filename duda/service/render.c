@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "service/assets.h"
@@ -11,40 +13,56 @@
 #include "service/service_folder.h"
 #include "service/suspend.h"
 
-enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20 };
+enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20, PATH_LEN_MAX = 256, DEPTH_MAX = 4 };
 
 /* ---- Files ---- */
 
 static bool add_template_file(struct mk_config *config, struct duda_templates *set, int folder,
-                              const char *name)
+                              const char *path, const char *name)
 {
     char reason[REASON_MAX];
     struct mk_buf text = mk_buf_growing(2 * FILE_MAX), error = mk_buf_fixed(reason, sizeof reason);
     int e = duda_service_folder_read(folder, name, FILE_MAX, &text);
     if (e)
-        mk_buf_addf(&error, "%s: %s", name,
+        mk_buf_addf(&error, "%s: %s", path,
                     e == -EFBIG ? "it is not a file, or is larger than 1 MB" : strerror(-e));
     else
-        e = duda_templates_add(set, name, mk_buf_str(&text), &error);
+        e = duda_templates_add(set, path, mk_buf_str(&text), &error);
     mk_buf_free(&text);
     if (e)
         mk_config_error(config, NULL, NULL, "templates/%.*s", MK_STR_ARG(mk_buf_str(&error)));
     return !e;
 }
 
-static bool add_template_folder(struct mk_config *config, struct duda_templates *set, int fd)
+/* `path` is the path of the folder below `templates`, with a slash at its end. */
+static bool add_template_folder(struct mk_config *config, struct duda_templates *set, int fd,
+                                const char *path, unsigned depth)
 {
     DIR *folder = fdopendir(fd);
     const struct dirent *entry;
-    bool good = true;
-    if (!folder) {
+    bool good = folder != NULL;
+    if (!folder)
         close(fd);
-        return false;
+    while (folder && (entry = readdir(folder))) {
+        char inner[PATH_LEN_MAX];
+        if (entry->d_name[0] == '.')
+            continue;
+        int len = snprintf(inner, sizeof inner, "%s%s", path, entry->d_name);
+        if (len >= (int)sizeof inner - 1) {
+            mk_config_error(config, NULL, NULL, "templates/%s%s: its path is too long", path, entry->d_name);
+            good = false;
+            continue;
+        }
+        int sub = depth ? openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (sub < 0)
+            good &= add_template_file(config, set, dirfd(folder), inner, entry->d_name);
+        if (sub >= 0) {
+            memcpy(inner + len, "/", 2);
+            good &= add_template_folder(config, set, sub, inner, depth - 1);
+        }
     }
-    while ((entry = readdir(folder)))
-        if (entry->d_name[0] != '.' && entry->d_type != DT_DIR)
-            good &= add_template_file(config, set, dirfd(folder), entry->d_name);
-    closedir(folder);
+    if (folder)
+        closedir(folder);
     return good;
 }
 
@@ -67,7 +85,7 @@ bool duda_render_load_templates(struct mk_config *config, const struct duda_serv
         return false;
     }
     *out = set;
-    return add_template_folder(config, set, fd);
+    return add_template_folder(config, set, fd, "", DEPTH_MAX);
 }
 
 /* ---- Rendering ---- */

@@ -506,6 +506,34 @@ def test_changed_configuration_is_reloaded(start, src, tried):
     assert take(31) == 200
 
 
+def test_changed_migration_is_run_or_refused(start, src):
+    """A new migration runs without a restart of `monkey run`; a broken one, or an edited one that has been run, is shown at once."""
+    (src / "tables.c").write_text('#define DUDA_USE "duda-sqlite", "duda-sql"\n#include <duda.h>\n#include <duda/sql.h>\n'
+                                  'static int show(struct duda_ctx *d)\n{\n    struct duda_sql_result r;\n'
+                                  '    int e = duda_sql_query(d, duda_sql_find(d, NULL), &r, "SELECT count(*) FROM sqlite_schema WHERE name IN (\'a\', \'b\')");\n'
+                                  '    return e ? e : duda_printf(d, "%lld\\n", (long long)duda_sql_cell(&r, 0, 0)->number);\n}\n'
+                                  'DUDA_SERVICE(tables, DUDA_GET("/", show, "Counts tables."));\n')
+    (src / "tables.conf").write_text('[SQLITE]\n    File tables.db\n    Migrations  sql\n')
+    sql = src / "sql"
+    sql.mkdir()
+    server = start(src / "tables.c", "-i", src / "tables.conf")
+    assert server.get("/").text == "0\n"
+    (sql / "1-a.sql").write_text("CREATE TABLE a (x INTEGER);\n")
+    assert server.get("/").text == "1\n"
+    (sql / "2-b.sql").write_text("CREATE TABLE b (x INTEGER);\n")
+    assert server.get("/").text == "2\n"
+    (sql / "1-a.sql").write_text("CREATE TABLE a (x TEXT);\n")
+    page = server.get("/", fields=BROWSER)
+    assert page.status == 500 and "1-a.sql was edited after it had been run" in page.text, page.text
+    (sql / "1-a.sql").write_text("CREATE TABLE a (x INTEGER);\n")
+    assert server.get("/").text == "2\n"
+    (sql / "3-c.sql").write_text("CREAT TABLE c (x INTEGER);\n")
+    page = server.get("/", fields=BROWSER)
+    assert page.status == 500 and "3-c.sql" in page.text and "syntax error" in page.text, page.text
+    (sql / "3-c.sql").unlink()
+    assert server.get("/").text == "2\n"
+
+
 def test_printf_is_complete(start, tried):
     """Every line appears immediately and in order, including output from before the service starts and from just before
     it exits."""
@@ -519,6 +547,114 @@ def test_printf_is_complete(start, tried):
     lines = [line for line in server.out.text.splitlines() if line.startswith("line ")]
     assert lines == [f"line {i} of many, which are more than a pipe holds" for i in range(5000)]
     assert "said last" in server.out.text
+
+
+def test_each_request_is_printed(start, src, tried):
+    """A line appears when a request ends, whether the service, a file or `monkey run` responds; `-q` turns the lines off."""
+    (src / "html").mkdir()
+    (src / "html/page.html").write_text("page")
+    server = start(tried)
+    server.get("/say?word=a%0Ab")
+    server.out.wait_for(r"^GET /say\?word=a%0Ab 200 in \d+(\.\d)? ms\n")
+    assert server.get("/take", method="POST", body=b"x").status == 200
+    server.out.wait_for(r"^POST /take 200 in ")
+    assert server.get("/page.html").text == "page" and server.get("/none").status == 404
+    server.out.wait_for(r"^GET /page.html 200 in [^\n]*\nGET /none 404 in ")
+    assert server.get("/give?result=503").status == 503
+    server.out.wait_for(r"^GET /give\?result=503 503 in ")
+    assert server.get("/" + 2000 * "x").status == 404
+    server.out.wait_for(r"^GET /x{499}\.\.\. 404 in ")
+    tried.write_text(TRIED.replace("int say", "int say;"))
+    assert server.get("/say").status == 500
+    server.out.wait_for(r"^GET /say 500 in ")
+    tried.write_text(TRIED)
+    with server.connect() as client:
+        client.ask("/.duda/events").read_head()
+    quiet = start(tried, "-q")
+    assert quiet.get("/say?word=this").text == "said\n"
+    quiet.out.wait_for("^said this\n")
+    server.stop()
+    quiet.stop()
+    assert "GET" not in quiet.out.text and "/.duda/events" not in server.out.text
+
+
+def test_aborted_request_is_printed(start, src):
+    (src / "live.c").write_text(LIVE.replace("VERSION", "one"))
+    server = start(src / "live.c")
+    with server.connect() as stream:
+        stream.ask("/events").read_head()
+        assert b"data: one" in stream.read_until(b"\n\n")
+    server.out.wait_for(r"^GET /events 200 in [\d.]+ ms, the client disconnected\n")
+
+
+ENVIRONMENT = r"""#define DUDA_SETTINGS table
+#include <duda.h>
+#include <stdlib.h>
+
+struct settings {
+    mk_str secret;
+};
+static const struct mk_conf_key keys[] = {{.name = "Secret", .type = MK_CONF_CUSTOM, MK_CONF_AT(struct settings, secret),
+                                           .parse = duda_secret, .syntax = DUDA_SECRET_SYNTAX}};
+static const struct mk_conf_table table = {.section = "SHOWN", .keys = keys, .n = 1, .size = sizeof(struct settings)};
+
+static int show(struct duda_ctx *d)
+{
+    const char *value = getenv(duda_param(d, "name").p);
+    return duda_printf(d, "%s.%s\n", value ? value : "absent", ((const struct settings *)duda_settings(d))->secret.p);
+}
+
+DUDA_SERVICE(shown, DUDA_GET("/:name", show, "Shows a variable."));
+"""
+ENV = r"""# for development
+A=one
+export B = two words   # a comment
+C="quoted # \"text\"\n"
+D='single \n'
+E=
+F=a#b
+A=last
+HOME=/none
+SECRET=sesame
+"""
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_env_file_sets_variables(start, src, is_folder):
+    """The configuration and the service see the variables of `.env`, which changes while the service runs. The variables of the
+    shell take precedence."""
+    (src / "shown.c").write_text(ENVIRONMENT)
+    (src / "more.conf").write_text("[SHOWN]\n    Secret env:SECRET\n")
+    (src / ".env").write_text(ENV)
+    server = start(src if is_folder else src / "shown.c", "-i", src / "more.conf")
+    expected = {"A": "last", "B": "two words", "C": 'quoted # "text"\n', "D": "single \\n", "E": "", "F": "a#b", "HOME": os.environ["HOME"]}
+    assert {name: server.get(f"/{name}").text for name in expected} == {name: f"{value}.sesame\n" for name, value in expected.items()}
+    (src / ".env").write_text("G=new\r\nSECRET=other\r\n")
+    assert server.get("/G").text == "new.other\n" and server.get("/A").text == "absent.other\n"
+    for text, problem in (("G", "expected NAME=VALUE"), ("1G=x", "expected NAME=VALUE"), ('G="x', "the closing quote is missing"),
+                          ('G="x" y', "unexpected text after the closing quote"), ("G=a\0b", "the value contains a NUL byte")):
+        (src / ".env").write_text(f"# first\n{text}\n")
+        page = server.get("/G", fields=BROWSER)
+        assert page.status == 500 and f".env:2" in page.text and problem in page.text, page.text
+    (src / ".env").unlink()
+    assert server.get("/G").status == 500, "the secret is missing"
+    (src / "more.conf").write_text("")
+    assert server.get("/G").text == "absent.(null)\n"
+
+
+def test_env_file_sets_variables_of_tests(run, src, cache, runtime):
+    cache.mkdir(exist_ok=True)
+    src.mkdir()
+    (src / "shown.c").write_text(ENVIRONMENT)
+    (src / "shown_test.c").write_text('#include <duda/test.h>\nDUDA_TEST(sees_it)\n{\n'
+                                      '    duda_expect_text(t, duda_test_get(t, "/A").body, "one.(null)\\n");\n}\n')
+    (src / ".env").write_text("A=one\n")
+    env = {"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime)}
+    done = run("test", src / "shown_test.c", environment=env)
+    assert done.code == 0 and "ok shown.sees_it" in done.out, done
+    (src / ".env").write_text("A\n")
+    done = run("test", src / "shown_test.c", environment=env)
+    assert done.code == 1 and ".env:1: error: expected NAME=VALUE" in done.err, done
 
 
 def test_client_address_cannot_be_forged(start, tried):
@@ -593,6 +729,30 @@ def test_mistake_in_a_template_is_shown_on_the_page(start, src, text, problem):
     assert "`more`" not in server.err.text
     (src / "templates/page.html").write_text("<p>{{name}}</p>{{#more}}x{{/more}}\n{{nosuch | default 'none'}}\n")
     wait_until(lambda: server.get("/").text == "<p>Ana</p>\nnone\n")
+
+
+def test_changed_template_or_asset_in_a_subfolder_is_served(start, src):
+    for name, text in {"templates/admin/users.html": "{{>admin/parts/nav.html}} users", "templates/admin/parts/nav.html": "nav",
+                       "assets/css/themes/app.css": "red"}.items():
+        (src / name).parent.mkdir(parents=True, exist_ok=True)
+        (src / name).write_text(text)
+    (src / "admin.c").write_text('#include <duda.h>\nstatic int show(struct duda_ctx *d)\n{\n    return duda_render(d, "admin/users.html", duda_value_null());\n}\n'
+                                 'static int list(struct duda_ctx *d)\n{\n    return duda_redirect(d, 303, duda_asset_url(d, MK_STR("css/themes/app.css")));\n}\n'
+                                 'DUDA_SERVICE(admin, DUDA_GET("/", show, "Shows."), DUDA_GET("/css", list, "Redirects."), DUDA_ASSETS("/static"));\n')
+    server = start(src / "admin.c")
+    assert server.get("/").text == "nav users"
+    (src / "templates/admin/parts/nav.html").write_text("menu")
+    assert server.get("/").text == "menu users"
+    first = server.get("/css")["Location"]
+    (src / "assets/css/themes/app.css").write_text("blue")
+    second = server.get("/css")["Location"]
+    assert first != second and server.get(second).text == "blue"
+    (src / "templates/admin/parts/nav.html").rename(src / "templates/admin/parts/other.html")
+    page = server.get("/")
+    assert page.status == 500 and "`admin/parts/nav.html` does not name a template" in page.text, page.text
+    (src / "templates/admin/parts/nav.html").write_text("{{#open}}")
+    page = server.get("/")
+    assert page.status == 500 and "templates/admin/parts/nav.html" in page.text, page.text
 
 
 def test_next_start_removes_the_leftovers_of_a_killed_instance(start, src, tmp_path, runtime):

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,7 +51,11 @@ def test_new_creates_a_project_whose_tests_pass(call, monkey, tmp_path):
     done = call("new", "shop")
     assert done.code == 0 and "monkey run shop.c" in done.out
     assert sorted(path.name for path in (tmp_path / "shop").iterdir()) == [
-        "Makefile", "README.md", "html", "shop.c", "shop.conf", "shop_test.c"]
+        ".gitignore", "Makefile", "README.md", "compile_commands.json", "html", "shop.c", "shop.conf", "shop_test.c"]
+    commands = json.loads((tmp_path / "shop/compile_commands.json").read_text())
+    assert [Path(command["file"]).name for command in commands] == ["shop.c", "shop_test.c"]
+    for command in commands:
+        subprocess.run([*command["arguments"], "-fsyntax-only"], cwd=command["directory"], check=True)
     done = call("test", folder=tmp_path / "shop")
     assert (done.code, done.out.splitlines()[-3:]) == (0, ["ok shop.greets", "ok shop.computes", "2 tests passed"]), done
     if shutil.which("make"):

@@ -16,7 +16,7 @@ extern "C" {
  * A service's templates are the files in the folder `templates` next to its object file or, if that does not
  * exist, next to its source. The server compiles them when it loads the service; a mistake in a template is a
  * configuration error with file, line and column. A template includes another by its file name:
- * `{{>head.html}}`. The Content-Type is text/html, unless the handler has set one or the name ends with
+ * `{{>head.html}}`. Files in subfolders are named by their path: `admin/users.html`. The Content-Type is text/html, unless the handler has set one or the name ends with
  * ".txt".
  *
  * Returns 0, or a negative errno value to return from the handler; -EINVAL, with an entry in the error log:
