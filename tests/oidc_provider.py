@@ -83,14 +83,17 @@ def token(key, claims):
 
 class Provider:
     """Tests may change `keys` (the published keys), `key` (signs the tokens), `claims` (override those of the token), `answers`
-    (by path: status and JSON instead of the default) and `held` (by path: an event that responses wait for). `requests` counts
-    the requests by path."""
+    (by path: status and JSON instead of the default), `held` (by path: an event that responses wait for), `fields` (by path: more
+    headers of the response), `lifetime` (of access tokens, in seconds) and `rotates`. `requests` counts the requests by path,
+    `refreshes` the requests with a refresh token. A refresh token is valid once; a second use ends the grant, as with real
+    providers."""
 
     def __init__(self, client, secret, callback, key=None):
         self.client, self.secret, self.callback = client, secret, callback
         self.key = key or RsaKey("first")
         self.keys, self.claims, self.answers, self.requests, self.codes = [self.key], {}, {}, {}, {}
-        self.held = {}
+        self.held, self.fields, self.lifetime, self.rotates = {}, {}, 3600, True
+        self.grants, self.refreshes, self.sold = {}, 0, 0
         self.lock = threading.Lock()
         provider = self
 
@@ -144,6 +147,8 @@ class Provider:
         request.send_response(status)
         request.send_header("Content-Type", "application/json")
         request.send_header("Content-Length", str(len(data)))
+        for name, value in self.fields.get(path, {}).items():
+            request.send_header(name, value)
         request.end_headers()
         request.wfile.write(data)
 
@@ -161,16 +166,48 @@ class Provider:
 
     def sell(self, headers, body):
         form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
-        query = self.codes.pop(form.get("code"), None)
         kind, _, pair = headers.get("Authorization", "").partition(" ")
         client, _, secret = base64.b64decode(pair).decode().partition(":")
         if kind != "Basic" or (unquote(client), unquote(secret)) != (self.client, self.secret):
             return 401, {"error": "invalid_client"}
+        with self.lock:
+            if form.get("grant_type") == "refresh_token":
+                return self.refresh(form)
+            return self.exchange(form)
+
+    def exchange(self, form):
+        query = self.codes.pop(form.get("code"), None)
         challenge = letters(hashlib.sha256(form.get("code_verifier", "").encode()).digest())
         if not query or form.get("redirect_uri") != self.callback or query["code_challenge"] != challenge:
             return 400, {"error": "invalid_grant"}
+        return 200, self.tokens({"nonce": query["nonce"]}, {"is_valid": True})
+
+    def refresh(self, form):
+        self.refreshes += 1
+        grant, is_used = self.grants.get(form.get("refresh_token"), (None, True))
+        if not grant or not grant["is_valid"] or is_used:
+            if grant:
+                grant["is_valid"] = False
+            return 400, {"error": "invalid_grant"}
+        if self.rotates:
+            self.grants[form["refresh_token"]] = grant, True
+        return 200, self.tokens({}, grant)
+
+    def tokens(self, more, grant):
         now = int(time.time())
-        claims = {"iss": self.issuer, "sub": "user-1", "aud": self.client, "exp": now + 300, "iat": now, "nonce": query["nonce"],
-                  "name": "Ana <b>", **self.claims}
+        claims = {"iss": self.issuer, "sub": "user-1", "aud": self.client, "exp": now + 300, "iat": now, "name": "Ana <b>", **more,
+                  **self.claims}
         claims = {name: value for name, value in claims.items() if value is not None}
-        return 200, {"access_token": "x", "token_type": "Bearer", "id_token": token(self.key, claims)}
+        self.sold += 1
+        answer = {"access_token": f"access-{self.sold}", "token_type": "Bearer", "id_token": token(self.key, claims),
+                  "expires_in": self.lifetime}
+        if self.rotates or "nonce" in more:
+            answer["refresh_token"] = secrets.token_urlsafe(16)
+            self.grants[answer["refresh_token"]] = grant, False
+        return answer
+
+    def logout_token(self, **changes):
+        now = int(time.time())
+        claims = {"iss": self.issuer, "sub": "user-1", "aud": self.client, "exp": now + 120, "iat": now, "jti": secrets.token_urlsafe(8),
+                  "events": {"http://schemas.openid.net/event/backchannel-logout": {}}, **changes}
+        return token(self.key, {name: value for name, value in claims.items() if value is not None})

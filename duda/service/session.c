@@ -321,6 +321,15 @@ int duda_session_destroy(struct duda_ctx *d)
     return e && e != -ENOENT ? e : duda_cookie_set_reserved(d, &over);
 }
 
+int duda_session_expires_at(struct duda_ctx *d, int64_t *seconds)
+{
+    struct duda_session *s;
+    int e = duda_session_open(d, &s);
+    bool exists = !e && s->exists;
+    *seconds = exists ? s->began + (d->worker_ctx->session_config->life_ms + 999) / 1000 : 0;
+    return e ? e : exists ? 0 : -ENOENT;
+}
+
 /* ---- Choice of the store ---- */
 
 static void set_service_store(struct duda_worker_ctx *worker_ctx, const struct duda_session_store *store)

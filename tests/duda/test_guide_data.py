@@ -79,6 +79,7 @@ static int show_all(struct duda_ctx *d, struct duda_sql_db *db)
 SHOWN |= {
     "backup": ("Streaming request bodies", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", backup, ""));'),
     "rates": ("JSON", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
+    "files": ("Access tokens", 0, ["oidc", "http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show_files, ""));'),
 }
 SHOWN |= {
     "report": ("Authentication", 0, [], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME/token", create_token, ""), DUDA_GROUP("/NAME", reports));'),
@@ -107,9 +108,9 @@ def test_every_code_block_is_tested():
         {heading: 1 + max(index for other, index, *_ in SHOWN.values() if other == heading) for heading, *_ in SHOWN.values()}
 
 
-@pytest.mark.parametrize("name", ["backup", "rates"])
+@pytest.mark.parametrize("name", ["backup", "rates", "files"])
 def test_code_blocks_that_run_in_other_tests_compile(tmp_path, name):
-    """These blocks are only compiled here: the tests of the http package run similar handlers."""
+    """These blocks are only compiled here: the tests of the packages http and oidc run similar handlers."""
     assert build(tmp_path, name)
 
 

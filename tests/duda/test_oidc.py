@@ -7,6 +7,7 @@ import pytest
 
 import services
 from oidc_provider import Provider, RsaKey
+from oidc_service import Browser
 
 pytestmark = pytest.mark.skipif(not services.has("oidc"), reason="this build has no package oidc")
 
@@ -58,23 +59,6 @@ def server(monkey, tmp_path, providers, monkeypatch):
     server = monkey(plugins=["upstream", "duda-http", "duda-oidc", services.build(tmp_path, "people", SOURCE, packages=["oidc"])], top=top, workers=2)
     server.allow("OpenID Connect: ", "duda_oidc_log_in")
     return server
-
-
-class Browser:
-    def __init__(self, server):
-        self.server, self.cookies = server, {}
-
-    def get(self, path, method="GET"):
-        reply = self.server.get(path, method, [("Cookie", "; ".join(f"{n}={v}" for n, v in self.cookies.items()))] if self.cookies else [])
-        for line in reply.all("Set-Cookie"):
-            name, _, value = line.partition(";")[0].partition("=")
-            self.cookies[name] = value
-        return reply
-
-    def begin(self, name, provider, query=""):
-        reply = self.get(f"/{name}/in{query}")
-        assert reply.status == 303, reply.text
-        return provider.log_in(reply["Location"])
 
 
 def test_oidc_users_of_different_providers_are_different(server, providers):

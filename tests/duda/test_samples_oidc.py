@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -72,7 +72,16 @@ def test_oidc_login_and_logout(server, provider):
     out = agent.post("/out")
     assert out.status == 303 and out["Location"].startswith(f"{provider.issuer}/end?"), out.text
     query = parse_qs(urlsplit(out["Location"]).query)
+    assert query.pop("id_token_hint")[0].startswith("eyJ")
     assert query == {"client_id": ["sample"], "post_logout_redirect_uri": [f"{SITE}/"]}
+    assert "Log in</a>" in agent.get("/").text
+
+
+def test_oidc_logout_at_the_provider_ends_the_sessions_here(server, provider):
+    answer, agent = log_in(server, provider)
+    assert answer.status == 303 and "Hello Ana" in agent.get("/").text
+    body = urlencode({"logout_token": provider.logout_token()}).encode()
+    assert server.get("/logged-out", "POST", [("Content-Type", "application/x-www-form-urlencoded")], body).status == 200
     assert "Log in</a>" in agent.get("/").text
 
 

@@ -121,6 +121,10 @@ MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
  * the client address that has the most IDs in the list.
  */
 MK_API int duda_session_destroy(struct duda_ctx *d) MK_API_MUST_USE;
+/** Sets *seconds to the time at which the session ends even if it is in use (`AbsoluteTimeout`), in seconds
+ * since 1970: the limit for data that belongs to the session but is kept elsewhere. Returns 0; -ENOENT: the
+ * client has no session; or an error of the store. */
+MK_API int duda_session_expires_at(struct duda_ctx *d, int64_t *seconds) MK_API_MUST_USE;
 
 /* ---- Sessions of a user ---- */
 

@@ -34,10 +34,9 @@ static bool split_url(mk_str url, bool secure, mk_str *host, mk_str *path)
     return host->len > 0;
 }
 
-int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
-                           mk_str *body)
+int package_jwks_fetch(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
+                       struct duda_http_response *response)
 {
-    struct duda_http_response response;
     mk_str host, path;
     if (!split_url(url, secure, &host, &path))
         return duda_reason(d, -EHOSTUNREACH, "the scheme of the URL %.*s differs from that of the issuer",
@@ -49,16 +48,15 @@ int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct d
     struct duda_http_client *http = duda_http_find(d, host.p);
     if (!http)
         return duda_reason(d, -ENODEV, "no section [HTTP_CLIENT] has the Name %s", host.p);
-    int e = duda_http_fetch(d, http, request, &response);
+    int e = duda_http_fetch(d, http, request, response);
     if (e && duda_cancelled(d))
         return e;
     if (e)
         return duda_reason(d, e == -ENOMEM ? e : -EHOSTUNREACH, "%s: %.*s", host.p,
-                           MK_STR_ARG(response.error));
-    if (response.status != 200)
-        return duda_reason(d, -EHOSTUNREACH, "%s responds with %u to the request for %s", host.p,
-                           response.status, request->target.p);
-    *body = response.body;
+                           MK_STR_ARG(response->error));
+    if (response->status != 200)
+        (void)duda_reason(d, -EHOSTUNREACH, "%s responds with %u to the request for %s", host.p,
+                          response->status, request->target.p);
     return 0;
 }
 
@@ -67,10 +65,12 @@ int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct d
 static int fetch_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
 {
     struct duda_http_request request = {.method = MK_STR_NULL};
-    mk_str text;
+    struct duda_http_response response;
     cache->failed_at = now_s(d); /* reset if the request succeeds */
-    int e = package_jwks_fetch_url(d, url, secure, &request, &text);
-    struct duda_jwks *keys = e ? NULL : duda_jwks_new(text);
+    int e = package_jwks_fetch(d, url, secure, &request, &response);
+    if (!e && response.status != 200)
+        e = -EHOSTUNREACH;
+    struct duda_jwks *keys = e ? NULL : duda_jwks_new(response.body);
     if (!e && !keys)
         e = duda_reason(d, errno == ENOMEM ? -ENOMEM : -EHOSTUNREACH, "%.*s is not a JWK set",
                         MK_STR_ARG(url));

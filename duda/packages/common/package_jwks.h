@@ -14,10 +14,10 @@ struct package_jwks {
 };
 
 /* Sends a request to the server of an absolute URL with the [HTTP_CLIENT] section whose Name is the host (and
- * port) of the URL. Returns 0: the response has the status 200; or an error with a reason. `secure`: the URL
- * must begin with https://; otherwise with http://. */
-int package_jwks_fetch_url(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
-                           mk_str *body);
+ * port) of the URL. Returns 0, or an error with a reason. A status other than 200 is no error, but records a
+ * reason. `secure`: the URL must begin with https://; otherwise with http://. */
+int package_jwks_fetch(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
+                       struct duda_http_response *response);
 
 /* Verifies a token like duda_jwt_verify_jwks(), with the keys at `url`, and returns the results of that
  * function. If there are no keys, because the server does not respond, returns an error with a reason. Keys

@@ -1,69 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The authorization code flow with PKCE (OpenID Connect Core 1.0, RFC 7636), as handlers of routes. */
 #include <duda/body.h>
+#include <duda/crypto.h>
 #include <duda/json.h>
 #include <duda/memory.h>
 #include <duda/middleware.h>
 #include <duda/request.h>
-#include <duda/response.h>
 #include <duda/send.h>
 #include <duda/session.h>
-#include <duda/wait.h>
 #include <errno.h>
+#include <monkey/sized.h>
 #include <monkey/text.h>
 
 #include "oidc.h"
 
-enum { SECRET_BYTES = 32, CLAIMS_MAX = 32 * 1024, LEEWAY_S = 60, NEXT_MAX = 500 };
+enum { NEXT_MAX = 500, ERROR_MAX = 100 };
 
 struct claims {
-    mk_str sub, nonce, azp, aud;
+    mk_str sub, nonce, azp, aud, acr;
+    int64_t auth_time;
 };
 static const struct duda_schema_field claim_fields[] = {
     DUDA_STRING(struct claims, sub, .min_length = 1, .max_length = 180),
     DUDA_STRING(struct claims, nonce, .max_length = 100),
     DUDA_STRING(struct claims, azp, .max_length = 255, .optional = true),
     DUDA_JSON_RAW(struct claims, aud),
+    DUDA_STRING(struct claims, acr, .max_length = 255, .optional = true),
+    DUDA_INTEGER(struct claims, auth_time, .optional = true),
 };
 static const struct duda_schema claims_schema =
     DUDA_SCHEMA(struct claims, claim_fields, .allow_unknown = true);
 
+/* The values of a login attempt, which the session keeps until the browser returns. */
+struct attempt {
+    mk_str state, nonce, verifier;
+    mk_str next, max_age, acr_values; /* absent: none */
+};
+
+static const struct duda_oidc_login plain_login = {.provider = NULL};
+
 static const struct duda_oidc_login *login_of(struct duda_ctx *d)
 {
-    static const struct duda_oidc_login plain = {.provider = NULL};
     const struct duda_oidc_login *login = duda_route_data(d);
-    return login ? login : &plain;
-}
-
-/* ---- Values of a login attempt in the session: each belongs to one provider, and is used once ---- */
-
-static mk_str session_name(struct duda_ctx *d, const struct oidc_provider *p, const char *name)
-{
-    return duda_sprintf(d, "oidc.%.*s.%s", MK_STR_ARG(p->settings->base.name), name);
-}
-
-static int put_value(struct duda_ctx *d, const struct oidc_provider *p, const char *name, mk_str value)
-{
-    mk_str full = session_name(d, p, name);
-    return full.p ? duda_session_set(d, full.p, value) : -ENOMEM;
-}
-
-static int take_value(struct duda_ctx *d, const struct oidc_provider *p, const char *name, mk_str *out)
-{
-    mk_str full = session_name(d, p, name);
-    int e = full.p ? duda_session_get(d, full.p, out) : -ENOMEM;
-    if (e)
-        return e == -ENOENT ? 0 : e;
-    *out = duda_strdup(d, *out);
-    return out->p ? duda_session_set(d, full.p, MK_STR_NULL) : -ENOMEM;
-}
-
-static mk_str random_text(struct duda_ctx *d)
-{
-    char buf[64];
-    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
-    duda_random_text(&out, SECRET_BYTES);
-    return duda_strdup(d, mk_buf_str(&out));
+    return login ? login : &plain_login;
 }
 
 static mk_str sha256_text(struct duda_ctx *d, mk_str text)
@@ -79,7 +58,7 @@ static mk_str sha256_text(struct duda_ctx *d, mk_str text)
 
 /* ---- Redirect to the provider ---- */
 
-static duda_verdict redirect_with_query(struct duda_ctx *d, mk_str to, struct mk_buf *query)
+duda_verdict oidc_redirect_with_query(struct duda_ctx *d, mk_str to, struct mk_buf *query)
 {
     bool has_query = memchr(to.p, '?', to.len) != NULL, failed = query->failed;
     mk_str url = duda_sprintf(d, "%.*s%c%.*s", MK_STR_ARG(to), has_query ? '&' : '?',
@@ -88,58 +67,75 @@ static duda_verdict redirect_with_query(struct duda_ctx *d, mk_str to, struct mk
     return url.p && !failed ? duda_redirect(d, 303, url) : -ENOMEM;
 }
 
-static int begin_attempt(struct duda_ctx *d, const struct oidc_provider *p, mk_str state, mk_str nonce,
-                         mk_str verifier)
+/* Creates the values of an attempt, and stores them in the session. */
+static int begin_attempt(struct duda_ctx *d, const struct oidc_provider *p,
+                         const struct duda_oidc_request *request, struct attempt *a)
 {
-    mk_str next = duda_query(d, "next");
-    int e = state.p && nonce.p && verifier.p ? put_value(d, p, "state", state) : -ENOMEM;
-    e = e ? e : put_value(d, p, "nonce", nonce);
-    e = e ? e : put_value(d, p, "verifier", verifier);
-    return e ? e : put_value(d, p, "next", next.len <= NEXT_MAX ? next : MK_STR_NULL);
+    *a = (struct attempt){.state = oidc_random_text(d),
+                          .nonce = oidc_random_text(d),
+                          .verifier = oidc_random_text(d),
+                          .next = request->next.len <= NEXT_MAX ? request->next : MK_STR_NULL,
+                          .acr_values = request->acr_values,
+                          .max_age = MK_STR_NULL};
+    if (request->max_age_s && !(a->max_age = duda_sprintf(d, "%u", (unsigned)request->max_age_s)).p)
+        return -ENOMEM;
+    int e = a->state.p && a->nonce.p && a->verifier.p ? oidc_session_put(d, p, "state", a->state) : -ENOMEM;
+    e = e ? e : oidc_session_put(d, p, "nonce", a->nonce);
+    e = e ? e : oidc_session_put(d, p, "verifier", a->verifier);
+    e = e ? e : oidc_session_put(d, p, "next", a->next);
+    e = e ? e : oidc_session_put(d, p, "max_age", a->max_age);
+    return e ? e : oidc_session_put(d, p, "acr", a->acr_values);
 }
 
-duda_verdict duda_oidc_log_in(struct duda_ctx *d)
+static void add_optional_field(struct mk_buf *out, const char *name, mk_str value)
 {
-    struct oidc_provider *p = oidc_provider_find(d, login_of(d)->provider);
-    if (!p)
-        return -ENODEV;
-    mk_str state = random_text(d), nonce = random_text(d), verifier = random_text(d);
-    int e = oidc_discover(d, p);
-    e = e ? e : begin_attempt(d, p, state, nonce, verifier);
-    if (e)
-        return e;
+    if (value.len)
+        oidc_add_field(out, name, value);
+}
+
+static duda_verdict redirect_to_provider(struct duda_ctx *d, const struct oidc_provider *p,
+                                         const struct duda_oidc_request *request, const struct attempt *a)
+{
     struct mk_buf query = mk_buf_growing(8192);
     oidc_add_field(&query, "response_type", MK_STR("code"));
     oidc_add_field(&query, "scope", p->settings->scope);
     oidc_add_field(&query, "client_id", p->settings->client);
     oidc_add_field(&query, "redirect_uri", p->settings->redirect_url);
-    oidc_add_field(&query, "state", state);
-    oidc_add_field(&query, "nonce", nonce);
-    oidc_add_field(&query, "code_challenge", sha256_text(d, verifier));
+    oidc_add_field(&query, "state", a->state);
+    oidc_add_field(&query, "nonce", a->nonce);
+    oidc_add_field(&query, "code_challenge", sha256_text(d, a->verifier));
     oidc_add_field(&query, "code_challenge_method", MK_STR("S256"));
-    return redirect_with_query(d, p->endpoints.authorization, &query);
+    add_optional_field(&query, "prompt", request->prompt);
+    add_optional_field(&query, "login_hint", request->login_hint);
+    add_optional_field(&query, "acr_values", request->acr_values);
+    add_optional_field(&query, "ui_locales", request->ui_locales);
+    add_optional_field(&query, "max_age", a->max_age);
+    return oidc_redirect_with_query(d, p->endpoints.authorization, &query);
 }
 
-/* ---- Callback ---- */
-
-static int verify_token(struct duda_ctx *d, struct oidc_provider *p, mk_str token, mk_str *json)
+duda_verdict duda_oidc_log_in_with_sized(struct duda_ctx *d, const struct duda_oidc_login *login,
+                                         const struct duda_oidc_request *request, size_t request_size)
 {
-    struct mk_buf claims = mk_buf_growing(CLAIMS_MAX);
-    bool secure = mk_str_starts(p->settings->base.location, MK_STR("https://"));
-    const struct duda_jwt_rules rules = {.now = (int64_t)mk_worker_now(duda_worker(d)),
-                                         .leeway_s = LEEWAY_S,
-                                         .issuer = p->settings->base.location,
-                                         .audience = p->settings->client};
-    int e = package_jwks_verify(d, &p->jwks, p->endpoints.keys, secure, &claims, token, &rules);
-    if (!e)
-        *json = duda_strdup(d, mk_buf_str(&claims));
-    mk_buf_free(&claims);
-    if (e == -EBADMSG || e == -EKEYREJECTED || e == -EKEYEXPIRED || e == -EKEYREVOKED)
-        return oidc_refuse(d, 403, "the ID token is invalid");
-    if (e && e != -ENOMEM && !duda_cancelled(d))
-        return oidc_refuse(d, 502, "the provider's keys cannot be fetched");
-    return e ? e : json->p ? 0 : -ENOMEM;
+    struct duda_oidc_request full;
+    request = mk_sized_in(&full, sizeof full, request, request_size);
+    struct oidc_provider *p = oidc_provider_find(d, (login ? login : &plain_login)->provider);
+    struct attempt a;
+    if (!p)
+        return -ENODEV;
+    int e = oidc_discover(d, p);
+    if (e)
+        return oidc_fail(d, p, e);
+    e = begin_attempt(d, p, request, &a);
+    return e ? e : redirect_to_provider(d, p, request, &a);
 }
+
+duda_verdict duda_oidc_log_in(struct duda_ctx *d)
+{
+    const struct duda_oidc_request request = {.next = duda_query(d, "next")};
+    return duda_oidc_log_in_with(d, login_of(d), &request);
+}
+
+/* ---- Checks of the ID token ---- */
 
 /* A token for several audiences must name this client in `azp`. The verification has already checked that `aud`
  * contains this client. */
@@ -149,88 +145,126 @@ static bool is_for_client(const struct claims *c, mk_str client)
     return c->azp.p ? mk_str_eq(c->azp, client) : is_one;
 }
 
-static int read_claims(struct duda_ctx *d, const struct oidc_provider *p, mk_str json, mk_str nonce,
-                       struct claims *out)
+/* Has the user authenticated recently enough for the `max_age` of the request? */
+static bool is_recent(struct duda_ctx *d, const struct oidc_provider *p, const struct claims *c,
+                      mk_str max_age)
+{
+    int64_t limit = 0, leeway = p->settings->leeway_ms / 1000;
+    for (size_t i = 0; i < max_age.len; i++)
+        limit = 10 * limit + (max_age.p[i] - '0');
+    return !max_age.p || (c->auth_time > 0 && c->auth_time <= INT64_MAX / 2 &&
+                          c->auth_time + limit + leeway >= oidc_now(d));
+}
+
+static bool has_acr(const struct claims *c, mk_str acr_values)
+{
+    mk_str word;
+    if (!acr_values.len)
+        return true;
+    while ((word = mk_str_word(&acr_values)).len)
+        if (mk_str_eq(word, c->acr))
+            return true;
+    return false;
+}
+
+static int check_claims(struct duda_ctx *d, const struct oidc_provider *p, mk_str json,
+                        const struct attempt *a, struct claims *out)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
     if (duda_json_read(json, &claims_schema, &memory, NULL, out, &errors))
         return oidc_refuse(d, 403, "the ID token lacks a claim");
-    if (!nonce.p || !mk_consttime_eq(out->nonce, nonce) || !is_for_client(out, p->settings->client))
+    if (!a->nonce.p || !mk_consttime_eq(out->nonce, a->nonce) || !is_for_client(out, p->settings->client))
         return oidc_refuse(d, 403, "the ID token is not for this login");
+    if (!is_recent(d, p, out, a->max_age))
+        return oidc_refuse(d, 403, "the user has authenticated too long ago");
+    if (!has_acr(out, a->acr_values))
+        return oidc_refuse(d, 403, "the user has not authenticated in the requested way");
     return 0;
 }
 
-static duda_verdict log_in_user(struct duda_ctx *d, const struct oidc_provider *p, mk_str sub, mk_str json,
-                                mk_str next)
+/* ---- Callback ---- */
+
+static duda_verdict redirect_home(struct duda_ctx *d, mk_str next)
+{
+    const char *home = login_of(d)->home;
+    return next.len ? duda_redirect_local(d, 303, next)
+                    : duda_redirect(d, 303, mk_str_from_c(home ? home : "/"));
+}
+
+static duda_verdict log_in_user(struct duda_ctx *d, struct oidc_provider *p, mk_str sub, mk_str json,
+                                const struct oidc_token_response *tokens)
 {
     const struct duda_oidc_login *login = login_of(d);
-    mk_str user = duda_sprintf(d, "%.*s:%.*s", MK_STR_ARG(p->settings->base.name), MK_STR_ARG(sub));
+    mk_str user = duda_sprintf(d, "%.*s:%.*s", MK_STR_ARG(p->settings->base.name), MK_STR_ARG(sub)), id_token;
     int e = user.p ? duda_session_log_in(d, user) : -ENOMEM;
+    e = e ? e : oidc_keep_tokens(d, p, tokens, sub);
     if (!e && login->on_login && (e = login->on_login(d, user, json)) != 0) {
+        (void)oidc_drop_tokens(d, p, &id_token);
         int lost = duda_session_destroy(d);
         e = lost ? lost : e;
     }
-    if (e)
-        return e;
-    return next.len ? duda_redirect_local(d, 303, next)
-                    : duda_redirect(d, 303, mk_str_from_c(login->home ? login->home : "/"));
+    return e;
 }
 
-static duda_verdict finish_login(struct duda_ctx *d, struct oidc_provider *p, mk_str nonce, mk_str verifier,
-                                 mk_str next)
+static duda_verdict finish_login(struct duda_ctx *d, struct oidc_provider *p, const struct attempt *a)
 {
     struct claims claims = {.azp = MK_STR_NULL};
-    mk_str token, json = MK_STR_NULL;
-    int e = oidc_discover(d, p);
-    e = e ? e : oidc_exchange_code(d, p, duda_query(d, "code"), verifier, &token);
-    e = e ? e : verify_token(d, p, token, &json);
-    e = e ? e : read_claims(d, p, json, nonce, &claims);
-    return e ? e : log_in_user(d, p, claims.sub, json, next);
+    struct oidc_token_response tokens;
+    mk_str json = MK_STR_NULL;
+    int e = oidc_exchange_code(d, p, duda_query(d, "code"), a->verifier, &tokens);
+    e = e ? e : oidc_verify_token(d, p, tokens.id_token, &json);
+    if (e == -EKEYREJECTED)
+        return oidc_refuse(d, 403, "the ID token is invalid");
+    if (e)
+        return oidc_fail(d, p, e);
+    e = check_claims(d, p, json, a, &claims);
+    e = e ? e : log_in_user(d, p, claims.sub, json, &tokens);
+    return e ? e : redirect_home(d, a->next);
+}
+
+static int take_attempt(struct duda_ctx *d, const struct oidc_provider *p, struct attempt *a)
+{
+    int e = oidc_session_take(d, p, "state", &a->state);
+    e = e ? e : oidc_session_take(d, p, "nonce", &a->nonce);
+    e = e ? e : oidc_session_take(d, p, "verifier", &a->verifier);
+    e = e ? e : oidc_session_take(d, p, "next", &a->next);
+    e = e ? e : oidc_session_take(d, p, "max_age", &a->max_age);
+    return e ? e : oidc_session_take(d, p, "acr", &a->acr_values);
+}
+
+/* The `iss` of the response (RFC 9207) shows which provider has sent it. A provider that announces the parameter
+ * must send it, so that an attacker cannot leave it out. */
+static bool is_from_provider(struct duda_ctx *d, const struct oidc_provider *p)
+{
+    mk_str issuer = duda_query(d, "iss");
+    return issuer.p ? mk_str_eq(issuer, p->settings->base.location) : !p->endpoints.sends_issuer;
+}
+
+static duda_verdict answer_error(struct duda_ctx *d)
+{
+    const struct duda_oidc_login *login = login_of(d);
+    mk_str error = duda_query(d, "error");
+    return login->on_error && error.len && error.len <= ERROR_MAX
+               ? login->on_error(d, error)
+               : oidc_refuse(d, 403, "the provider has not logged the user in");
 }
 
 duda_verdict duda_oidc_callback(struct duda_ctx *d)
 {
     struct oidc_provider *p = oidc_provider_find(d, login_of(d)->provider);
-    mk_str state = MK_STR_NULL, nonce = MK_STR_NULL, verifier = MK_STR_NULL, next = MK_STR_NULL;
-    mk_str issuer = duda_query(d, "iss");
+    struct attempt a = {.state = MK_STR_NULL};
     if (!p)
         return -ENODEV;
-    int e = take_value(d, p, "state", &state);
-    e = e ? e : take_value(d, p, "nonce", &nonce);
-    e = e ? e : take_value(d, p, "verifier", &verifier);
-    e = e ? e : take_value(d, p, "next", &next);
+    int e = take_attempt(d, p, &a);
     if (e)
         return e;
-    if (!state.p || !mk_consttime_eq(state, duda_query(d, "state")) ||
-        (issuer.p && !mk_str_eq(issuer, p->settings->base.location))) /* RFC 9207 */
+    if (!a.state.p || !mk_consttime_eq(a.state, duda_query(d, "state")))
         return oidc_refuse(d, 403, "this does not answer a login that this browser began");
-    if (!duda_query(d, "code").len)
-        return oidc_refuse(d, 403, "the provider has not logged the user in");
-    return finish_login(d, p, nonce, verifier, next);
-}
-
-/* ---- Logout ---- */
-
-duda_verdict duda_oidc_log_out(struct duda_ctx *d)
-{
-    const struct duda_oidc_login *login = login_of(d);
-    struct oidc_provider *p = oidc_provider_find(d, login->provider);
-    int e = duda_session_destroy(d);
+    e = oidc_discover(d, p);
     if (e)
-        return e;
-    if (p &&
-        oidc_discover(d, p)) { /* the logout from the service succeeds even if the provider is unavailable */
-        if (duda_cancelled(d))
-            return duda_cancelled(d);
-        (void)duda_response_reset(d);
-        p = NULL;
-    }
-    if (!p || !p->endpoints.end.p)
-        return duda_redirect(d, 303, mk_str_from_c(login->home ? login->home : "/"));
-    struct mk_buf query = mk_buf_growing(4096);
-    oidc_add_field(&query, "client_id", p->settings->client);
-    if (p->settings->logout_url.len)
-        oidc_add_field(&query, "post_logout_redirect_uri", p->settings->logout_url);
-    return redirect_with_query(d, p->endpoints.end, &query);
+        return oidc_fail(d, p, e);
+    if (!is_from_provider(d, p))
+        return oidc_refuse(d, 403, "the response comes from another provider");
+    return duda_query(d, "code").len ? finish_login(d, p, &a) : answer_error(d);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: [OIDC] sections. */
 #include <duda/config.h>
+#include <duda/task.h>
 #include <errno.h>
 
 #include "oidc.h"
@@ -45,7 +46,21 @@ static const struct mk_conf_key keys[] = {
      .default_value = "openid profile",
      .min = 6,
      .max = 200,
-     .help = "The scopes to request; one of them must be `openid`."},
+     .help = "The scopes to request; one of them must be `openid`. Many providers send a refresh token only "
+             "for `offline_access`."},
+    {.name = "TokenStore",
+     .type = MK_CONF_TEXT,
+     AT(token_store),
+     .max = 63,
+     .help =
+         "Where the tokens of users are kept, encrypted, for duda_oidc_access_token(): the Name of a [KV] or "
+         "[REDIS], or `memory`. Default: tokens are not kept."},
+    {.name = "Leeway",
+     .type = MK_CONF_TIME,
+     AT(leeway_ms),
+     .default_value = "60s",
+     .max = 600000,
+     .help = "Tolerated difference between the clocks of the servers."},
 };
 
 static bool has_openid(mk_str scope)
@@ -82,7 +97,10 @@ static int open_oidc(void *instance, struct mk_worker *w, const void *settings)
 
 static void close_oidc(void *instance)
 {
-    package_jwks_close(&((struct oidc_provider *)instance)->jwks);
+    struct oidc_provider *p = instance;
+    while (p->refreshes)
+        duda_task_cancel(p->refreshes->task);
+    package_jwks_close(&p->jwks);
 }
 
 PACKAGE_TYPE(oidc, "OIDC", struct oidc_settings, struct oidc_provider,
@@ -96,4 +114,4 @@ struct oidc_provider *oidc_provider_find(struct duda_ctx *d, const char *name)
 }
 
 PACKAGE_PLUGIN(oidc, "OpenID Connect for Duda services.", PACKAGE_HAS_TYPE,
-               .needs = PACKAGE_NEEDS("duda-http", "duda"));
+               .needs = PACKAGE_NEEDS("duda-http", "duda-store", "duda"));

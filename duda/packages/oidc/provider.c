@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to a provider: its discovery document, its keys, and tokens. */
+/* Requests to a provider: its discovery document, its keys, and tokens. The functions also work in tasks, so
+ * they write no response. */
 #include <duda/body.h>
 #include <duda/json.h>
 #include <duda/lock.h>
@@ -20,27 +21,54 @@ static const struct duda_schema_field endpoint_fields[] = {
     DUDA_STRING(struct oidc_endpoints, keys, .json_name = "jwks_uri", .max_length = OIDC_URL_MAX),
     DUDA_STRING(struct oidc_endpoints, end, .json_name = "end_session_endpoint", .max_length = OIDC_URL_MAX,
                 .optional = true),
+    DUDA_BOOL(struct oidc_endpoints, sends_issuer,
+              .json_name = "authorization_response_iss_parameter_supported", .optional = true),
 };
 static const struct duda_schema endpoints_schema =
     DUDA_SCHEMA(struct oidc_endpoints, endpoint_fields, .allow_unknown = true);
 
-struct tokens {
-    mk_str id_token;
-};
 static const struct duda_schema_field token_fields[] = {
-    DUDA_STRING(struct tokens, id_token, .max_length = TOKEN_MAX)};
+    DUDA_STRING(struct oidc_token_response, id_token, .max_length = TOKEN_MAX, .optional = true),
+    DUDA_STRING(struct oidc_token_response, access_token, .max_length = TOKEN_MAX, .optional = true),
+    DUDA_STRING(struct oidc_token_response, refresh_token, .max_length = TOKEN_MAX, .optional = true),
+    DUDA_JSON_RAW(struct oidc_token_response, expires_in, .optional = true),
+};
 static const struct duda_schema tokens_schema =
-    DUDA_SCHEMA(struct tokens, token_fields, .allow_unknown = true);
+    DUDA_SCHEMA(struct oidc_token_response, token_fields, .allow_unknown = true);
 
-static int64_t now_s(struct duda_ctx *d)
+struct error_response {
+    mk_str error;
+};
+static const struct duda_schema_field error_fields[] = {
+    DUDA_STRING(struct error_response, error, .max_length = TOKEN_MAX)};
+static const struct duda_schema error_schema =
+    DUDA_SCHEMA(struct error_response, error_fields, .allow_unknown = true);
+
+int64_t oidc_now(struct duda_ctx *d)
 {
     return (int64_t)mk_worker_now(duda_worker(d));
 }
+
+/* ---- Failures ---- */
 
 duda_verdict oidc_refuse(struct duda_ctx *d, unsigned status, const char *message)
 {
     duda_log(d, MK_LOG_WARN, "OpenID Connect: %s", message);
     return duda_problem(d, status, "%s", message);
+}
+
+duda_verdict oidc_fail(struct duda_ctx *d, const struct oidc_provider *p, int error)
+{
+    return error == -EHOSTUNREACH ? oidc_refuse(d, 502, p->problem) : error;
+}
+
+/* Returns the error if it is one of this server or of the wait; otherwise records that the provider failed. */
+static int provider_error(struct duda_ctx *d, struct oidc_provider *p, int e, const char *problem)
+{
+    if (e == -ENOMEM || duda_cancelled(d))
+        return e;
+    p->problem = problem;
+    return -EHOSTUNREACH;
 }
 
 /* Returns whether the issuer has an https URL. Its endpoints must then have https URLs, too. */
@@ -49,20 +77,26 @@ static bool is_secure(const struct oidc_provider *p)
     return mk_str_starts(p->settings->base.location, MK_STR("https://"));
 }
 
+/* Sends a request; the response must have the status 200 and fit the schema. If `refusal` is not NULL, it
+ * receives the `error` of a response with the status 400 or 401, and the result is -EKEYREJECTED. */
 static int fetch_json(struct duda_ctx *d, struct oidc_provider *p, mk_str url,
-                      struct duda_http_request *request, const struct duda_schema *schema, void *out)
+                      struct duda_http_request *request, const struct duda_schema *schema, void *out,
+                      struct error_response *refusal)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
-    mk_str body;
-    int e = package_jwks_fetch_url(d, url, is_secure(p), request, &body);
-    if (e && (e == -ENOMEM || duda_cancelled(d)))
-        return e;
+    struct duda_http_response *response = duda_alloc(d, sizeof *response); /* too large for the stack */
+    int e = response ? package_jwks_fetch(d, url, is_secure(p), request, response) : -ENOMEM;
     if (e)
-        return oidc_refuse(d, 502, "the request to the provider failed");
-    if (duda_json_read(body, schema, &memory, NULL, out, &errors))
-        return oidc_refuse(d, 502, "the provider's response has an unexpected form");
-    return 0;
+        return provider_error(d, p, e, "the request to the provider failed");
+    bool is_refusal = refusal && (response->status == 400 || response->status == 401);
+    if (response->status != 200 && !is_refusal)
+        return provider_error(d, p, -EPROTO, "the provider rejected the request");
+    e = duda_json_read(response->body, is_refusal ? &error_schema : schema, &memory, NULL,
+                       is_refusal ? refusal : out, &errors);
+    if (e)
+        return provider_error(d, p, e, "the provider's response has an unexpected form");
+    return is_refusal ? -EKEYREJECTED : 0;
 }
 
 /* ---- Discovery ---- */
@@ -82,17 +116,18 @@ static int fetch_endpoints(struct duda_ctx *d, struct oidc_provider *p)
     struct duda_http_request request = {.method = MK_STR_NULL};
     mk_str url = duda_sprintf(d, "%.*s%s.well-known/openid-configuration", MK_STR_ARG(issuer),
                               mk_str_ends(issuer, MK_STR("/")) ? "" : "/");
-    int e = url.p ? fetch_json(d, p, url, &request, &endpoints_schema, &found) : -ENOMEM;
+    int e = url.p ? fetch_json(d, p, url, &request, &endpoints_schema, &found, NULL) : -ENOMEM;
     if (!e && !mk_str_eq(found.issuer, issuer))
-        e = oidc_refuse(d, 502, "the provider has another issuer than the configuration");
+        e = provider_error(d, p, -EPROTO, "the provider has another issuer than the configuration");
     if (e)
         return e;
     p->endpoints = (struct oidc_endpoints){.issuer = issuer,
                                            .authorization = keep_text(p, 0, found.authorization),
                                            .token = keep_text(p, 1, found.token),
                                            .keys = keep_text(p, 2, found.keys),
-                                           .end = keep_text(p, 3, found.end)};
-    p->endpoints_at = now_s(d);
+                                           .end = keep_text(p, 3, found.end),
+                                           .sends_issuer = found.sends_issuer};
+    p->endpoints_at = oidc_now(d);
     return 0;
 }
 
@@ -103,8 +138,7 @@ static int fetch_keys(struct duda_ctx *d, struct oidc_provider *p)
         return 0;
     p->endpoints_at = 0; /* the URL of the keys may have changed */
     p->jwks.failed_at = 0;
-    return e == -ENOMEM || duda_cancelled(d) ? e
-                                             : oidc_refuse(d, 502, "the provider's keys cannot be fetched");
+    return provider_error(d, p, e, "the provider's keys cannot be fetched");
 }
 
 int oidc_discover(struct duda_ctx *d, struct oidc_provider *p)
@@ -113,7 +147,7 @@ int oidc_discover(struct duda_ctx *d, struct oidc_provider *p)
     int e = lock.p ? duda_lock(d, lock, LOCK_MS) : -ENOMEM;
     if (e)
         return e;
-    if (!p->endpoints_at || now_s(d) - p->endpoints_at > KEPT_S)
+    if (!p->endpoints_at || oidc_now(d) - p->endpoints_at > KEPT_S)
         e = fetch_endpoints(d, p);
     if (!e)
         e = fetch_keys(d, p);
@@ -139,33 +173,74 @@ static void write_client_credentials(const struct oidc_settings *s, struct mk_bu
     mk_base64_encode(out, mk_buf_str(pair));
 }
 
-int oidc_exchange_code(struct duda_ctx *d, struct oidc_provider *p, mk_str code, mk_str verifier,
-                       mk_str *id_token)
+/* Sends the form, which begins with the grant type, and the credentials of the client to the token
+ * endpoint. */
+static int request_tokens(struct duda_ctx *d, struct oidc_provider *p, struct mk_buf *form,
+                          struct oidc_token_response *out, struct error_response *refusal)
 {
     const struct oidc_settings *s = p->settings;
-    struct mk_buf form = mk_buf_growing(8192), pair = mk_buf_growing(8192), field = mk_buf_growing(16384);
-    struct tokens tokens = {.id_token = MK_STR_NULL};
-    mk_buf_add(&form, MK_STR("grant_type=authorization_code"));
-    oidc_add_field(&form, "code", code);
-    oidc_add_field(&form, "redirect_uri", s->redirect_url);
-    oidc_add_field(&form, "code_verifier", verifier);
-    oidc_add_field(&form, "client_id", s->client);
+    struct mk_buf pair = mk_buf_growing(8192), field = mk_buf_growing(16384);
+    oidc_add_field(form, "client_id", s->client);
     write_client_credentials(s, &pair, &field);
-    bool failed = form.failed || pair.failed || field.failed;
+    bool failed = form->failed || pair.failed || field.failed;
     const struct mk_header basic = {MK_STR("Authorization"), duda_strdup(d, mk_buf_str(&field))};
     struct duda_http_request request = {.method = MK_STR("POST"),
                                         .headers = &basic,
                                         .n_headers = s->secret.p ? 1 : 0,
                                         .content_type = MK_STR("application/x-www-form-urlencoded"),
-                                        .body = duda_strdup(d, mk_buf_str(&form))};
-    mk_buf_free(&form);
+                                        .body = duda_strdup(d, mk_buf_str(form))};
     mk_buf_free(&pair);
     mk_buf_free(&field);
+    *out = (struct oidc_token_response){.id_token = MK_STR_NULL};
     if (failed)
-        return 400;
-    int e = request.body.p && basic.value.p
-                ? fetch_json(d, p, p->endpoints.token, &request, &tokens_schema, &tokens)
-                : -ENOMEM;
-    *id_token = tokens.id_token;
-    return e;
+        return provider_error(d, p, -E2BIG, "the request for tokens is too long");
+    return request.body.p && basic.value.p
+               ? fetch_json(d, p, p->endpoints.token, &request, &tokens_schema, out, refusal)
+               : -ENOMEM;
+}
+
+int oidc_exchange_code(struct duda_ctx *d, struct oidc_provider *p, mk_str code, mk_str verifier,
+                       struct oidc_token_response *out)
+{
+    struct mk_buf form = mk_buf_growing(16384);
+    mk_buf_add(&form, MK_STR("grant_type=authorization_code"));
+    oidc_add_field(&form, "code", code);
+    oidc_add_field(&form, "redirect_uri", p->settings->redirect_url);
+    oidc_add_field(&form, "code_verifier", verifier);
+    int e = request_tokens(d, p, &form, out, NULL);
+    mk_buf_free(&form);
+    return !e && !out->id_token.len ? provider_error(d, p, -EPROTO, "the provider has sent no ID token") : e;
+}
+
+int oidc_refresh_tokens(struct duda_ctx *d, struct oidc_provider *p, mk_str refresh_token,
+                        struct oidc_token_response *out)
+{
+    struct mk_buf form = mk_buf_growing(3 * TOKEN_MAX + 8192);
+    struct error_response refusal = {.error = MK_STR_NULL};
+    mk_buf_add(&form, MK_STR("grant_type=refresh_token"));
+    oidc_add_field(&form, "refresh_token", refresh_token);
+    int e = request_tokens(d, p, &form, out, &refusal);
+    mk_buf_free(&form);
+    if (e == -EKEYREJECTED && !mk_str_eq(refusal.error, MK_STR("invalid_grant")))
+        return provider_error(d, p, e, "the provider rejected the request for new tokens");
+    return !e && !out->access_token.len
+               ? provider_error(d, p, -EPROTO, "the provider has sent no access token")
+               : e;
+}
+
+int oidc_verify_token(struct duda_ctx *d, struct oidc_provider *p, mk_str token, mk_str *json)
+{
+    struct mk_buf claims = mk_buf_growing(OIDC_CLAIMS_MAX);
+    const struct duda_jwt_rules rules = {.now = oidc_now(d),
+                                         .leeway_s = p->settings->leeway_ms / 1000,
+                                         .issuer = p->settings->base.location,
+                                         .audience = p->settings->client};
+    int e = package_jwks_verify(d, &p->jwks, p->endpoints.keys, is_secure(p), &claims, token, &rules);
+    *json = e ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&claims));
+    mk_buf_free(&claims);
+    if (e == -EBADMSG || e == -EKEYREJECTED || e == -EKEYEXPIRED || e == -EKEYREVOKED)
+        return -EKEYREJECTED;
+    if (e)
+        return provider_error(d, p, e, "the provider's keys cannot be fetched");
+    return json->p ? 0 : -ENOMEM;
 }

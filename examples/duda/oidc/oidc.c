@@ -41,7 +41,11 @@ static int show(struct duda_ctx *d)
 
 static const struct duda_oidc_login login = {.on_login = keep_name};
 
-DUDA_SERVICE(oidc, DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The page."),
+DUDA_SERVICE(oidc,
+             DUDA_POST("/logged-out", duda_oidc_back_channel_log_out,
+                       "Receives a logout token from the provider, when the user has logged out there.",
+                       .data = &login),
+             DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The page."),
              DUDA_GET("/in", duda_oidc_log_in, "Sends the browser to the provider.", .data = &login),
              DUDA_GET("/callback", duda_oidc_callback, "Receives the browser from the provider.",
                       .data = &login),

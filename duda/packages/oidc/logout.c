@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Logout, begun by the user (OpenID Connect RP-Initiated Logout 1.0) or by the provider (Back-Channel Logout
+ * 1.0). */
+#include <duda/body.h>
+#include <duda/json.h>
+#include <duda/memory.h>
+#include <duda/middleware.h>
+#include <duda/response.h>
+#include <duda/send.h>
+#include <duda/session.h>
+#include <duda/upload.h>
+#include <duda/wait.h>
+#include <errno.h>
+
+#include "oidc.h"
+
+static const char *provider_name(struct duda_ctx *d)
+{
+    const struct duda_oidc_login *login = duda_route_data(d);
+    return login ? login->provider : NULL;
+}
+
+/* ---- By the user ---- */
+
+static duda_verdict redirect_to_logout(struct duda_ctx *d, const struct oidc_provider *p, mk_str id_token)
+{
+    struct mk_buf query = mk_buf_growing(3 * OIDC_CLAIMS_MAX);
+    oidc_add_field(&query, "client_id", p->settings->client);
+    if (id_token.len)
+        oidc_add_field(&query, "id_token_hint", id_token);
+    if (p->settings->logout_url.len)
+        oidc_add_field(&query, "post_logout_redirect_uri", p->settings->logout_url);
+    return oidc_redirect_with_query(d, p->endpoints.end, &query);
+}
+
+/* Returns whether the provider has a logout endpoint. The logout from the service succeeds even if the provider
+ * is unavailable. */
+static bool has_logout_endpoint(struct duda_ctx *d, struct oidc_provider *p)
+{
+    return !oidc_discover(d, p) && p->endpoints.end.p;
+}
+
+duda_verdict duda_oidc_log_out(struct duda_ctx *d)
+{
+    const struct duda_oidc_login *login = duda_route_data(d);
+    struct oidc_provider *p = oidc_provider_find(d, provider_name(d));
+    mk_str id_token = MK_STR_NULL;
+    int e = p ? oidc_drop_tokens(d, p, &id_token) : 0;
+    int destroyed = duda_session_destroy(d);
+    if (e || destroyed)
+        return destroyed ? destroyed : e;
+    if (p && has_logout_endpoint(d, p))
+        return redirect_to_logout(d, p, id_token);
+    if (duda_cancelled(d))
+        return duda_cancelled(d);
+    return duda_redirect(d, 303, mk_str_from_c(login && login->home ? login->home : "/"));
+}
+
+/* ---- By the provider ---- */
+
+#define LOGOUT_EVENT "http://schemas.openid.net/event/backchannel-logout"
+
+struct events {
+    mk_str logout;
+};
+static const struct duda_schema_field event_fields[] = {
+    DUDA_JSON_RAW(struct events, logout, .json_name = LOGOUT_EVENT)};
+static const struct duda_schema events_schema =
+    DUDA_SCHEMA(struct events, event_fields, .allow_unknown = true);
+
+struct logout_claims {
+    mk_str sub, nonce;
+    struct events events;
+};
+static const struct duda_schema_field logout_fields[] = {
+    DUDA_STRING(struct logout_claims, sub, .min_length = 1, .max_length = 180),
+    DUDA_JSON_RAW(struct logout_claims, nonce, .optional = true),
+    DUDA_OBJECT(struct logout_claims, events, &events_schema),
+};
+static const struct duda_schema logout_schema =
+    DUDA_SCHEMA(struct logout_claims, logout_fields, .allow_unknown = true);
+
+/* An ID token is signed with the same key, so a logout token must contain the event, and no nonce. */
+static bool read_logout_claims(struct duda_ctx *d, mk_str json, struct logout_claims *out)
+{
+    const struct mk_allocator memory = duda_allocator_of(d);
+    struct duda_validation_errors errors;
+    *out = (struct logout_claims){.nonce = MK_STR_NULL};
+    return !duda_json_read(json, &logout_schema, &memory, NULL, out, &errors) && !out->nonce.p &&
+           mk_str_starts(out->events.logout, MK_STR("{"));
+}
+
+static duda_verdict revoke_sessions(struct duda_ctx *d, const struct oidc_provider *p, mk_str sub)
+{
+    mk_str user = duda_sprintf(d, "%.*s:%.*s", MK_STR_ARG(p->settings->base.name), MK_STR_ARG(sub));
+    int e = user.p ? duda_session_revoke_all(d, user) : -ENOMEM;
+    if (e == -ENOTSUP)
+        return oidc_refuse(d, 501, "sessions in cookies cannot be revoked");
+    e = e ? e : duda_header_set(d, "Cache-Control", MK_STR("no-store"));
+    return e ? e : 200;
+}
+
+duda_verdict duda_oidc_back_channel_log_out(struct duda_ctx *d)
+{
+    struct oidc_provider *p = oidc_provider_find(d, provider_name(d));
+    struct logout_claims claims;
+    mk_str json, token = duda_form(d, "logout_token");
+    if (!p)
+        return -ENODEV;
+    if (!token.len)
+        return oidc_refuse(d, 400, "the request has no logout token");
+    int e = oidc_discover(d, p);
+    e = e ? e : oidc_verify_token(d, p, token, &json);
+    if (e == -EKEYREJECTED || (!e && !read_logout_claims(d, json, &claims)))
+        return oidc_refuse(d, 400, "the logout token is invalid");
+    return e ? oidc_fail(d, p, e) : revoke_sessions(d, p, claims.sub);
+}
