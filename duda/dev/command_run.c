@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/mem.h>
+#include <monkey/text.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,7 +231,6 @@ static bool on_request_check(void *ctx, bool html, mk_str method, mk_str target,
                              struct mk_buf *response)
 {
     struct run *r = ctx;
-    (void)method;
     check_for_file_changes(r);
     bool is_new = dev_source_set_add_for_target(&r->source_set, target);
     const struct dev_source_unit *unit = dev_source_set_find_by_target(&r->source_set, target);
@@ -239,25 +239,51 @@ static bool on_request_check(void *ctx, bool html, mk_str method, mk_str target,
     bool serves = r->serves && (!unit || (unit->built.ok && !unit->is_held));
     if (serves && unit && is_doc_request(unit, target))
         return !start_doc_process(r, unit, fd);
-    if (serves)
+    if (serves) {
+        dev_servers_mark_request(&r->servers, method, target);
         mk_buf_add(response, MK_STR("go\n"));
-    else
+    } else {
         write_failure_page(r, unit, html, response);
+    }
     return true;
+}
+
+/* Writes where the service has crashed. Other requests that were in progress end with the worker, too. */
+static void write_crash_cause(struct mk_buf *out, mk_str report, mk_str method, mk_str target)
+{
+    struct mk_buf own = mk_buf_growing(2 * DEV_LINE_MAX);
+    mk_str running = dev_symbolize_find_running(report);
+    mk_buf_add(&own, MK_STR("the handler of "));
+    mk_log_escape_to(&own, method, own.len + 32);
+    mk_buf_add_char(&own, ' ');
+    mk_log_escape_to(&own, target, own.len + 256);
+    dev_symbolize_write_cause(out, report);
+    mk_buf_addf(out, " in %.*s", MK_STR_ARG(running.p ? running : mk_buf_str(&own)));
+    if (running.p && !mk_str_eq(running, mk_buf_str(&own)))
+        mk_buf_addf(out, ". %.*s %.*s was in progress, too.", MK_STR_ARG(method), MK_STR_ARG(target));
+    mk_buf_free(&own);
+}
+
+/* Writes which handler had blocked the event loop until the watchdog killed the worker. */
+static void write_stall(const struct dev_error_page *page, mk_str report)
+{
+    dev_error_page_begin(page, "The service blocked the event loop", mk_str_cut(&report, '\n'));
+    dev_symbolize_write_stack(page, report);
 }
 
 static void on_missing_response(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *response)
 {
     struct run *r = ctx;
     const struct dev_error_page page = {.out = response, .html = html};
-    struct mk_buf about = mk_buf_growing(DEV_LINE_MAX);
-    mk_str words = dev_servers_await_crash_output(&r->servers);
+    struct mk_buf about = mk_buf_growing(4 * DEV_LINE_MAX);
+    mk_str words = dev_servers_await_crash_output(&r->servers, method, target);
     mk_buf_addf(response, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
     if (r->servers.stderr_reader.has_crashed) {
-        dev_symbolize_write_cause(&about, mk_buf_str(&r->servers.stderr_reader.crash));
-        mk_buf_addf(&about, " in the handler of %.*s %.*s", MK_STR_ARG(method), MK_STR_ARG(target));
+        write_crash_cause(&about, mk_buf_str(&r->servers.stderr_reader.crash), method, target);
         dev_error_page_begin(&page, "The service crashed", mk_buf_str(&about));
         dev_symbolize_write_stack(&page, mk_buf_str(&r->servers.stderr_reader.crash));
+    } else if (r->servers.was_blocked) {
+        write_stall(&page, mk_buf_str(&r->servers.stderr_reader.held));
     } else {
         mk_buf_addf(&about, "%.*s %.*s got no response.", MK_STR_ARG(method), MK_STR_ARG(target));
         dev_error_page_begin(&page, "The service closed the connection", mk_buf_str(&about));

@@ -26,6 +26,7 @@ enum {
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction before[MK_LEN(signals)];
 static char report[REPORT_MAX];
+static const struct duda_backtrace_running *runs;
 static bool serves; /* false: exit() ends a server, not a handler */
 
 static void append_frame_line(struct mk_buf *out, const char *address)
@@ -82,6 +83,20 @@ static bool is_stack_overflow(int signal, const siginfo_t *info, const void *con
            sp < at + NEAR_STACK;
 }
 
+static void append_running_handler(struct mk_buf *out)
+{
+    void (*describe)(struct mk_buf * out) = runs ? runs->describe : NULL;
+    const size_t begin = out->len, head = sizeof DEV_CRASH_RUNNING - 1;
+    if (!describe)
+        return;
+    mk_buf_add(out, MK_STR(DEV_CRASH_RUNNING));
+    describe(out);
+    if (out->len == begin + head)
+        out->len = begin; /* no handler runs */
+    else
+        mk_buf_add_char(out, '\n');
+}
+
 static void write_to_stderr(const struct mk_buf *out)
 {
     (void)!write(STDERR_FILENO, out->p, out->len);
@@ -96,6 +111,7 @@ static void write_crash_report(int signal, const siginfo_t *info, const void *co
     size_t n = duda_backtrace_from_signal(context, frames, FRAMES_MAX);
     mk_buf_addf(&out, DEV_CRASH_HEAD "%d %p%s\n", signal, signal == SIGABRT ? NULL : info->si_addr,
                 is_stack_overflow(signal, info, context) ? " " DEV_CRASH_OVERFLOW : "");
+    append_running_handler(&out);
     append_frames(&out, frames, n, duda_backtrace_stack_ptr(context));
     mk_buf_add(&out, MK_STR(DEV_CRASH_END "\n"));
     write_to_stderr(&out);
@@ -113,6 +129,7 @@ static void on_exit_call(int status, void *ctx)
     if (status >= 0)
         mk_buf_addf(&out, " %d", status);
     mk_buf_add_char(&out, '\n');
+    append_running_handler(&out);
     size_t n = duda_backtrace_here(frames, FRAMES_MAX), own = 0;
     while (own < n && !is_service_address(frames[own], NULL)) /* skips frames of this file and of exit() */
         own++;
@@ -162,8 +179,9 @@ void dev_crash_preload(void)
     duda_backtrace_preload();
 }
 
-int dev_crash_install_handlers(void)
+int dev_crash_install_handlers(const struct duda_backtrace_running *running)
 {
+    runs = running;
     struct sigaction action = {.sa_sigaction = on_crash_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     int e = install_alternate_stack();
     for (size_t i = 0; !e && i < MK_LEN(signals); i++)

@@ -16,10 +16,13 @@
 #define DEV_CRASH_OVERFLOW "overflow"
 #define DEV_CRASH_EXIT     "exit"
 
+/* The line before the frames that names the handler which ran, if one did. */
+#define DEV_CRASH_RUNNING "duda-dev: ran "
+
 /* Call it before dev_crash_install_handlers(), while the process may still load libraries. */
 void dev_crash_preload(void);
-/* Returns 0 or a negated errno value. */
-int dev_crash_install_handlers(void);
+/* `running` may be NULL. Returns 0 or a negated errno value. */
+int dev_crash_install_handlers(const struct duda_backtrace_running *running);
 /* From now on, exit() does not count as a crash. */
 void dev_crash_ignore_exit(void);
 

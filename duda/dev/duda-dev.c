@@ -25,6 +25,7 @@ struct settings {
 
 struct dev {
     const struct settings *settings;
+    const struct duda_backtrace_running *running;
 };
 
 static const struct mk_conf_key keys[] = {
@@ -71,6 +72,7 @@ static int load_plugin(struct mk_config *config, void **data)
         if (!tries)
             return -ENOMEM;
         *tries = 1;
+        dev->running = mk_config_shared(config, DUDA_BACKTRACE_RUNNING, sizeof *dev->running);
         (void)setvbuf(stdout, NULL, _IOLBF, 0);
     }
     *data = dev;
@@ -85,7 +87,7 @@ static int on_worker_start(struct mk_worker *worker, void *data)
     if (!dev->settings->service)
         return 0;
     (void)prctl(PR_SET_NAME, "monkey: service");
-    return dev_crash_install_handlers();
+    return dev_crash_install_handlers(dev->running);
 }
 
 static void expect_worker_exit(struct mk_worker *worker, void *data)

@@ -10,6 +10,7 @@
 #include "server_config.h"
 
 #include <errno.h>
+#include <monkey/text.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -79,10 +80,21 @@ static bool is_worker_death_message(mk_str line)
 static void record_worker_death(struct dev_servers *s)
 {
     struct mk_buf args = s->last_words;
+    s->was_blocked = s->watchdog_expired && s->stderr_reader.has_held;
+    s->watchdog_expired = false;
+    s->n_last_words = s->n_logged;
     dev_stderr_reader_worker_died(&s->stderr_reader);
     s->last_words = s->tail;
     mk_buf_clear(&args);
     s->tail = args;
+}
+
+static void append_to_tail(struct dev_servers *s, mk_str line)
+{
+    if (s->tail.len + line.len > TAIL_MAX)
+        mk_buf_consume(&s->tail, s->tail.len / 2);
+    mk_buf_addf(&s->tail, "%.*s\n", MK_STR_ARG(line));
+    s->n_logged += line.len + 1;
 }
 
 static void on_back_stderr_line(void *ctx, mk_str line)
@@ -91,8 +103,10 @@ static void on_back_stderr_line(void *ctx, mk_str line)
     bool dies = is_worker_death_message(line);
     bool is_held =
         s->stderr_reader.has_crashed && is_crash_message(line) && !(dies && s->stderr_reader.has_died);
+    static const char *const killed[] = {": WatchdogTimeout has expired"};
+    s->watchdog_expired = s->watchdog_expired || line_contains_any(line, killed, 1);
     if (dies && !is_held)
-        mk_buf_addf(&s->tail, "%.*s\n", MK_STR_ARG(line));
+        append_to_tail(s, line);
     if (dies)
         record_worker_death(s);
     if (is_routine_message(line) || is_held || (s->stderr_reader.has_held && is_watchdog_message(line)))
@@ -101,10 +115,7 @@ static void on_back_stderr_line(void *ctx, mk_str line)
     fputc('\n', stderr);
     if (dies)
         return;
-    if (s->tail.len + line.len > TAIL_MAX)
-        mk_buf_consume(&s->tail, s->tail.len / 2);
-    mk_buf_add(&s->tail, line);
-    mk_buf_add_char(&s->tail, '\n');
+    append_to_tail(s, line);
 }
 
 static void print_crash(void *ctx)
@@ -316,6 +327,7 @@ bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set
     dev_stderr_reader_reset(&s->stderr_reader);
     mk_buf_clear(&s->tail);
     mk_buf_clear(&s->last_words);
+    s->watchdog_expired = s->was_blocked = false;
     return true;
 }
 
@@ -366,11 +378,37 @@ size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds)
     return n;
 }
 
+static uint64_t hash_request(mk_str method, mk_str target)
+{
+    static const struct mk_hash_key key = {1, 2};
+    return mk_hash(&key, method) * 31 + mk_hash(&key, target);
+}
+
+void dev_servers_mark_request(struct dev_servers *s, mk_str method, mk_str target)
+{
+    dev_servers_read_output(s);
+    s->marks[s->n_marks++ % DEV_MARKS] =
+        (struct dev_request_mark){.request = hash_request(method, target), .n_logged = s->n_logged};
+}
+
+/* Returns the part of the output that was written after the request had begun. `end` is the number of bytes
+ * that had been logged at the end of the output. */
+static mk_str output_since(const struct dev_servers *s, mk_str output, uint64_t end, uint64_t request)
+{
+    for (unsigned i = 1; i <= DEV_MARKS && i <= s->n_marks; i++) {
+        const struct dev_request_mark *mark = &s->marks[(s->n_marks - i) % DEV_MARKS];
+        uint64_t n = mark->n_logged < end ? end - mark->n_logged : 0;
+        if (mark->request == request)
+            return n < output.len ? mk_str_skip(output, output.len - n) : output;
+    }
+    return output;
+}
+
 /* The report of a crash or of exit() arrives before the connection closes; the master logs any other death a
  * moment later. A death that is already known usually belongs to an earlier request, so this function waits
  * for another report. If two workers died at the same time, no other report arrives: after DEATH_MS, the
  * function returns the known one. */
-mk_str dev_servers_await_crash_output(struct dev_servers *s)
+mk_str dev_servers_await_crash_output(struct dev_servers *s, mk_str method, mk_str target)
 {
     const struct dev_stderr_reader *h = &s->stderr_reader;
     dev_servers_read_output(s);
@@ -384,7 +422,9 @@ mk_str dev_servers_await_crash_output(struct dev_servers *s)
         is_fresh = had != h->has_crashed || before != s->last_words.len;
         ready.fd = s->back.err;
     }
-    return mk_buf_str(h->has_crashed && !h->has_died ? &s->tail : &s->last_words);
+    bool is_alive = h->has_crashed && !h->has_died;
+    return output_since(s, mk_buf_str(is_alive ? &s->tail : &s->last_words),
+                        is_alive ? s->n_logged : s->n_last_words, hash_request(method, target));
 }
 
 bool dev_servers_is_front_running(struct dev_servers *s)

@@ -10,7 +10,13 @@
 
 #include <poll.h>
 
-enum { DEV_DRAINING_MAX = 16, DEV_SERVERS_FDS = 2 * (DEV_DRAINING_MAX + 2) };
+enum { DEV_DRAINING_MAX = 16, DEV_SERVERS_FDS = 2 * (DEV_DRAINING_MAX + 2), DEV_MARKS = 64 };
+
+/* How much had been logged when a request began. */
+struct dev_request_mark {
+    uint64_t request; /* hash of its method and target */
+    uint64_t n_logged;
+};
 
 struct dev_servers {
     const struct dev_paths *paths;
@@ -21,6 +27,11 @@ struct dev_servers {
     struct dev_stderr_reader stderr_reader; /* reads standard error of the back server */
     struct mk_buf tail;                     /* output of the back server's running worker, for error pages */
     struct mk_buf last_words;               /* output of the worker that died last */
+    uint64_t n_logged, n_last_words; /* bytes ever added to `tail`; the same when the last worker died */
+    struct dev_request_mark marks[DEV_MARKS];
+    unsigned n_marks;
+    bool watchdog_expired; /* the master has killed the running worker */
+    bool was_blocked;      /* the last worker died because a handler had blocked it; see stderr_reader.held */
 };
 
 /* On failure, reports the error and returns false. */
@@ -37,9 +48,11 @@ bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set
 size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds);
 /* Forwards the output of the servers, and extracts crash reports. */
 void dev_servers_read_output(struct dev_servers *s);
-/* Call it when a request got no response: waits for the crash output of its worker, and returns this output
- * for an error page. */
-mk_str dev_servers_await_crash_output(struct dev_servers *s);
+/* Call it when a request begins, so that the page about its failure shows no earlier output. */
+void dev_servers_mark_request(struct dev_servers *s, mk_str method, mk_str target);
+/* Call it when a request got no response: waits for the crash output of its worker, and returns what the
+ * worker has written since the request began, for an error page. */
+mk_str dev_servers_await_crash_output(struct dev_servers *s, mk_str method, mk_str target);
 /* Returns false, after an error message, if the front server has exited. */
 bool dev_servers_is_front_running(struct dev_servers *s);
 /* Stops the servers, and removes the private folder. */

@@ -122,7 +122,9 @@ static void parse_stderr_line(struct dev_stderr_reader *h, mk_str line)
     if (parse_stall_line(h, line))
         return;
     bool begins = mk_str_starts(line, MK_STR(DEV_CRASH_HEAD));
-    if (begins || (h->in_report && mk_str_starts(line, MK_STR(DEV_CRASH_FRAME)))) {
+    bool continues = h->in_report && (mk_str_starts(line, MK_STR(DEV_CRASH_FRAME)) ||
+                                      mk_str_starts(line, MK_STR(DEV_CRASH_RUNNING)));
+    if (begins || continues) {
         if (begins)
             mk_buf_clear(&h->crash);
         h->in_held = false;
@@ -164,7 +166,10 @@ void dev_stderr_reader_read(struct dev_stderr_reader *h, int *fd)
 void dev_stderr_reader_format_crash(const struct dev_stderr_reader *h, struct mk_buf *out)
 {
     const struct dev_error_page page = {.out = out};
+    mk_str running = dev_symbolize_find_running(mk_buf_str(&h->crash));
     dev_symbolize_write_cause(out, mk_buf_str(&h->crash));
+    if (running.p)
+        mk_buf_addf(out, " in %.*s", MK_STR_ARG(running));
     mk_buf_add_char(out, '\n');
     dev_symbolize_write_stack(&page, mk_buf_str(&h->crash));
 }

@@ -111,6 +111,17 @@ static bool is_server_frame(const struct dev_frame *f)
            mk_str_ends(f->object, MK_STR("/monkey-duda-test"));
 }
 
+mk_str dev_symbolize_find_running(mk_str report)
+{
+    static const mk_str begin = MK_STR_INIT(DEV_CRASH_RUNNING);
+    while (report.len) {
+        mk_str line = mk_str_cut(&report, '\n');
+        if (mk_str_starts(line, begin))
+            return mk_str_skip(line, begin.len);
+    }
+    return MK_STR_NULL;
+}
+
 bool dev_symbolize_is_exit_report(mk_str report)
 {
     return mk_str_starts(report, MK_STR(DEV_CRASH_HEAD DEV_CRASH_EXIT));

@@ -22,6 +22,8 @@ bool dev_symbolize_parse_location(mk_str text, mk_str *path, uint64_t *row);
 void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report);
 /* Writes the first line of the report, such as "SIGSEGV (Segmentation fault) at address 0x10". */
 void dev_symbolize_write_cause(struct mk_buf *out, mk_str report);
+/* Returns what ran when the process crashed, such as "the handler of GET /"; absent if no handler did. */
+mk_str dev_symbolize_find_running(mk_str report);
 /* Returns whether a call to exit() has caused the report. */
 bool dev_symbolize_is_exit_report(mk_str report);
 

@@ -143,6 +143,21 @@ static struct mk_buf begin_report(struct duda_ctx *d, const char *problem, const
     return out;
 }
 
+void duda_crash_report_describe(struct mk_buf *out)
+{
+    const struct duda_ctx *d = here.worker_ctx ? here.worker_ctx->runs : NULL;
+    if (!d)
+        return;
+    if (!d->request) {
+        mk_buf_addf(out, "the job %.*s", MK_STR_ARG(d->route_entry->pattern));
+        return;
+    }
+    mk_buf_add(out, MK_STR("the handler of "));
+    mk_log_escape_to(out, mk_request_method_text(d->request), out->len + 32);
+    mk_buf_add_char(out, ' ');
+    mk_log_escape_to(out, mk_request_target(d->request), out->len + 256);
+}
+
 static void write_crash_report(const char *problem, const char *more, const void *context)
 {
     struct duda_ctx *d = here.worker_ctx ? here.worker_ctx->runs : NULL;

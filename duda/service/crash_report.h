@@ -13,6 +13,9 @@ void duda_crash_report_preload(void);
 void duda_crash_report_install(struct duda_worker_ctx *worker_ctx);
 void duda_crash_report_uninstall(void);
 
+/* Appends what runs in this thread, such as "the handler of GET /"; nothing if no handler runs.
+ * Async-signal-safe. */
+void duda_crash_report_describe(struct mk_buf *out);
 /* Writes the current position of this thread into the crash slot. Called in a signal handler. */
 void duda_crash_report_write(const char *problem, const void *context);
 /* Writes the position of another thread, whose handler is blocked in a call and cannot return from

@@ -12,6 +12,7 @@
 #include "service/sse_streams.h"
 #include "service/topics.h"
 #include "service/worker_ctx.h"
+#include "trace/backtrace.h"
 
 MK_PLUGIN_DECLARE(duda);
 
@@ -145,8 +146,13 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     settings->is_checked = true;
     const uint32_t *tries = mk_config_shared(config, MK_ROUTES_DEV_MODE, sizeof *tries);
     settings->rules.tries = tries && *tries;
-    if (settings->rules.tries)
+    if (settings->rules.tries) {
+        struct duda_backtrace_running *running =
+            mk_config_shared(config, DUDA_BACKTRACE_RUNNING, sizeof *running);
         settings->rules.crashes = 0;
+        if (running)
+            running->describe = duda_crash_report_describe;
+    }
     *host_data = data;
     return 0;
 }

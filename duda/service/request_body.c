@@ -45,15 +45,25 @@ static int read_body_into(struct duda_ctx *d, struct mk_buf *all, size_t max)
     return all->len > max ? -EMSGSIZE : (int)n;
 }
 
+/* A debug message, which `monkey run` shows on the error page: the client has caused the error. */
+static int reject_long_body(struct duda_ctx *d, size_t max)
+{
+    duda_log(d, MK_LOG_DEBUG,
+             "the body is longer than the %zu bytes that the call of duda_read_all() accepts", max);
+    return -EMSGSIZE;
+}
+
 int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out)
 {
     int64_t length = d->request ? mk_request_length(d->request) : 0;
     if (length > 0 && (uint64_t)length > max)
-        return -EMSGSIZE;
+        return reject_long_body(d, max);
     struct duda_scratch_buf all;
     int e = duda_scratch_buf_begin(d, &all, max + (8 << 10));
     e = e ? e : read_body_into(d, &all.buf, max);
     *out = e ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&all.buf));
     duda_wait_end(&all.wait);
+    if (e == -EMSGSIZE)
+        return reject_long_body(d, max);
     return !e && !out->p ? -ENOMEM : e;
 }

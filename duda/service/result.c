@@ -162,5 +162,8 @@ void duda_result_validate(struct duda_ctx *d)
     } else if (is_logged_failure(d, message)) {
         duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d: %s", r->name, r->file, r->line, d->result,
                  message);
+    } else if (d->result < 0 && d->result != -ECANCELED) {
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d answered %d (%s)", r->name, r->file, r->line, d->result,
+                 strerror(-d->result));
     }
 }

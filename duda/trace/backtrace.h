@@ -4,6 +4,7 @@
 #ifndef DUDA_TRACE_BACKTRACE_H
 #define DUDA_TRACE_BACKTRACE_H
 
+#include <monkey/buf.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,6 +14,13 @@
 #define DUDA_BACKTRACE_STALL "duda-dev: held "
 #define DUDA_BACKTRACE_FRAME "duda-dev: frame "
 #define DUDA_BACKTRACE_END   "duda-dev: end"
+
+/* Shared by Duda, which runs the handlers of this process, and the crash reporter of `monkey run`: appends
+ * what runs, such as "the handler of GET /". Async-signal-safe. Memory of mk_config_shared(). */
+#define DUDA_BACKTRACE_RUNNING "duda/running"
+struct duda_backtrace_running {
+    void (*_Atomic describe)(struct mk_buf *out);
+};
 
 /* backtrace(3) loads libgcc_s on its first call, which the sandbox of a worker forbids: call this before the
  * sandbox starts. */

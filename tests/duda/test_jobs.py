@@ -207,7 +207,7 @@ def test_jobs_without_a_store_report_an_error(monkey, site, service):
     queue = JobServer(monkey, site, service, "", "duda-jobs").start()
     queue.server.err.wait_for(r"\[JOBS\] Store main: cannot take jobs of the type `work`: there is no \[KV\] or \[REDIS\] with this Name")
     queue.server.allow("no jobs")
-    assert queue.get("/push?text=x") == "95"
+    assert queue.get("/push?text=x") == "19"
 
 
 WRONG = r"""

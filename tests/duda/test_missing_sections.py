@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(not services.has("sql"), reason="this build has 
 SOURCE = r"""
 #include <duda.h>
 #include <duda/http.h>
+#include <duda/jobs.h>
 #include <duda/memcached.h>
 #include <duda/smtp.h>
 #include <duda/sql.h>
@@ -33,6 +34,12 @@ SOURCE = r"""
 static bool none(void *ctx, mk_str key, mk_str value)
 {
     (void)ctx, (void)key, (void)value;
+    return true;
+}
+
+static bool no_job(void *ctx, const struct duda_job *job)
+{
+    (void)ctx, (void)job;
     return true;
 }
 
@@ -70,6 +77,11 @@ static int all(struct duda_ctx *d)
     EXPECT(duda_store_rate_limit(d, store, a, 1, 1000));
     EXPECT(duda_store_lock(d, store, a, 1000, 1000, &lock));
     EXPECT(duda_store_unlock(d, &lock));
+    struct duda_job_counts counts;
+    EXPECT(duda_jobs_enqueue(d, "mail", a, NULL, NULL));
+    EXPECT(duda_jobs_count(d, "mail", &counts));
+    EXPECT(duda_jobs_list_failed(d, "mail", no_job, NULL));
+    EXPECT(duda_jobs_retry(d, "mail", a));
     struct duda_memcached *m = duda_memcached_find(d, name);
     struct duda_memcached_item item = {.key = a};
     uint64_t total;
@@ -140,9 +152,14 @@ static int as_the_guide(struct duda_ctx *d)
     return e ? e : duda_puts(d, "found\n");
 }
 
-DUDA_SERVICE(missing, DUDA_GET("/all", all, ""), DUDA_GET("/guide", as_the_guide, ""));
+static int enqueue(struct duda_ctx *d)
+{
+    return duda_jobs_enqueue(d, "mail", MK_STR("a"), NULL, NULL);
+}
+
+DUDA_SERVICE(missing, DUDA_GET("/all", all, ""), DUDA_GET("/jobs", enqueue, ""), DUDA_GET("/guide", as_the_guide, ""));
 """
-PACKAGES = ["store", "sql", "memcached", "http", "smtp", *(name for name in ("kv", "redis", "postgres") if services.has(name))]
+PACKAGES = ["store", "jobs", "sql", "memcached", "http", "smtp", *(name for name in ("kv", "redis", "postgres") if services.has(name))]
 SECTIONS = {"store": r"\[KV\] or \[REDIS\]", "sql": r"\[SQLITE\] or \[POSTGRES\]", "kv": r"\[KV\]", "redis": r"\[REDIS\]",
             "memcached": r"\[MEMCACHED\]", "http": r"\[HTTP_CLIENT\]", "smtp": r"\[SMTP\]"}
 
@@ -169,6 +186,11 @@ def test_handler_of_the_guide_is_503_and_names_the_section(server):
     """The handler of the guide uses the result of the lookup without checking it."""
     assert server.get("/guide").status == 503
     server.err.wait_for(rf"as_the_guide\(\) in \S+ answered -{errno.ENODEV} \(.*\): there is no \[SQLITE\] or \[POSTGRES\] with the Name `main`")
+
+
+def test_missing_store_of_jobs_is_named(server):
+    assert server.get("/jobs").status == 503
+    server.err.wait_for(rf"enqueue\(\) in \S+ answered -{errno.ENODEV} \(.*\): \[JOBS\] Store main: there is no \[KV\] or \[REDIS\] with this Name")
 
 
 def test_package_without_a_section_warns_at_startup(server):

@@ -679,6 +679,8 @@ def test_repeated_crashes_do_not_disable_the_route(start, tried):
     ("/give?result=-5", "GET", 500, r"give\(\) in \S*tried.c:\d+ answered -5 \(Input/output error\)"),
     ("/take", "GET", 405, "this path has no route for GET, only for POST"),
     ("/none", "GET", 404, "no handler responds to this path"),
+    ("/give?result=-90", "GET", 413, r"give\(\) in \S*tried.c:\d+ answered -90 \(Message too long\)"),
+    ("/give?result=-2", "GET", 404, r"give\(\) in \S*tried.c:\d+ answered -2 \(No such file or directory\)"),
 ])
 def test_error_page_contains_the_reason(start, tried, target, method, status, why):
     """Browsers get an error page, and other programs get text; both contain the reason."""
@@ -689,6 +691,16 @@ def test_error_page_contains_the_reason(start, tried, target, method, status, wh
     assert re.search(why, page.text) and re.search(why, text.text), text.text
     assert f"<h1>{status} " in page.text and "<h1>" not in text.text and "error log" not in page.text
     assert page["Cache-Control"] == text["Cache-Control"] == "no-store"
+
+
+def test_limit_of_the_handler_is_named(start, src):
+    (src / "taker.c").write_text('#include <duda.h>\nstatic int take(struct duda_ctx *d)\n{\n    mk_str all;\n    return duda_read_all(d, 1000, &all);\n}\n'
+                                 'DUDA_SERVICE(taker, DUDA_POST("/", take, "Takes 1000 bytes."));\n')
+    server = start(src / "taker.c")
+    chunked = server.send(b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n7d1\r\n"
+                          + 2001 * b"x" + b"\r\n0\r\n\r\n", "POST")
+    for page in (server.get("/", method="POST", body=2001 * b"x"), chunked):
+        assert page.status == 413 and "longer than the 1000 bytes that the call of duda_read_all() accepts" in page.text, page.text
 
 
 def test_path_without_route_lists_the_routes(start, src, tried):

@@ -92,6 +92,22 @@ static int large_array(struct duda_ctx *d)
     return duda_printf(d, "%d", buffer[0]);
 }
 
+static int waiting(struct duda_ctx *d)
+{
+    duda_log(d, MK_LOG_WARN, "waits");
+    int e = duda_sleep(d, 60000);
+    return e ? e : duda_puts(d, "waited");
+}
+
+static volatile int zero;
+
+static int endless(struct duda_ctx *d)
+{
+    while (!zero) /* endless */
+        zero += 0; /* endless, too */
+    return duda_puts(d, "never");
+}
+
 static int fine(struct duda_ctx *d)
 {
     duda_log(d, MK_LOG_WARN, "said by %s", duda_query_or(d, "who", "nobody"));
@@ -101,7 +117,8 @@ static int fine(struct duda_ctx *d)
 DUDA_SERVICE(faults, DUDA_GET("/in_libc", in_libc, ""), DUDA_GET("/in_program", in_program, ""), DUDA_GET("/in_format", in_format, ""),
     DUDA_GET("/in_callback", in_callback, ""), DUDA_GET("/no_function", no_function, ""), DUDA_GET("/twice_freed", twice_freed, ""),
     DUDA_GET("/called_exit", called_exit, ""), DUDA_GET("/left", left, ""), DUDA_GET("/recursion", recursion, ""),
-    DUDA_GET("/large_array", large_array, ""), DUDA_GET("/fine", fine, ""));
+    DUDA_GET("/large_array", large_array, ""), DUDA_GET("/fine", fine, ""),
+    DUDA_GET("/waiting", waiting, ""), DUDA_GET("/endless", endless, ""));
 """
 CAUSES = {"in_libc": "SIGSEGV", "in_program": "SIGSEGV", "in_format": "SIGSEGV", "in_callback": "SIGSEGV", "no_function": "SIGSEGV",
           "twice_freed": "SIGABRT", "called_exit": r"exit\(3\) ended the worker",
@@ -115,7 +132,8 @@ def faulty(monkey, tmp_path):
     if not RELEASE.exists():
         pytest.skip("the release program is not built")
     (tmp_path / "faults.c").write_text(FAULTS)
-    server = monkey(args=["run", "-p", "0", tmp_path / "faults.c"], program=RELEASE,
+    (tmp_path / "short.conf").write_text("[SERVER]\n    WatchdogTimeout 2s\n")
+    server = monkey(args=["run", "-p", "0", "-i", tmp_path / "short.conf", tmp_path / "faults.c"], program=RELEASE,
                     environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
     server.allow("worker", "crashed", "free\\(\\)", "answers 503")
     return server
@@ -138,10 +156,39 @@ def test_crash_page_shows_this_crash_only(faulty):
     """The page shows neither the stack nor the output of an earlier crash."""
     assert faulty.get("/fine?who=first").text == "fine"
     page = faulty.get("/in_libc").text
-    assert "SIGSEGV" in page and "said by first" in page
+    assert "SIGSEGV" in page and "said by first" not in page, "what earlier requests have logged does not belong to this one"
     assert faulty.get("/fine?who=second").text == "fine"
     page = faulty.get("/called_exit").text
     assert "exit(3)" in page and "SIGSEGV" not in page and "in_libc" not in page.split("Output")[0]
-    assert "said by second" in page and "said by first" not in page
+    assert "said by" not in page
     page = faulty.get("/left").text
     assert "closed the connection" in page and "exited unexpectedly with code 4" in page and "exit(3)" not in page and "said by" not in page
+
+
+def test_output_of_the_request_is_on_its_crash_page(faulty):
+    assert faulty.get("/fine?who=first").text == "fine"
+    page = faulty.get("/twice_freed").text
+    assert "double free" in page.split("Output")[1] and "said by first" not in page, page
+
+
+def test_page_of_another_request_names_the_crash_that_ended_it(faulty):
+    with faulty.connect() as client:
+        client.ask("/waiting")
+        faulty.err.wait_for("waits")
+        assert "in the handler of GET /in_libc" in faulty.get("/in_libc").text
+        text = client.read().text
+        assert "in the handler of GET /in_libc. GET /waiting was in progress, too." in text and "in_libc()" in text, text
+    faulty.err.wait_for(r"The service crashed: SIGSEGV.* in the handler of GET /in_libc\n")
+
+
+@pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
+def test_page_of_an_endless_loop_shows_its_line(faulty):
+    """The watchdog kills the worker. The page shows what `monkey run` has reported before."""
+    faulty.allow("WatchdogTimeout", "has blocked the event loop", "terminated its worker", "signal 9")
+    page = faulty.get("/endless")
+    line = FAULTS[:FAULTS.index("/* endless */")].count("\n") + 1
+    assert page.status == 500 and "endless() in " in page.text and "has blocked the event loop" in page.text, page.text
+    assert int(re.search(r"faults\.c:(\d+): in endless\(\)", page.text)[1]) - line in (0, 1), page.text
+    assert "WatchdogTimeout has expired" in page.text
+    page = faulty.get("/left").text
+    assert "closed the connection" in page and "endless" not in page, page

@@ -92,7 +92,7 @@ static void run_in_child(const struct tester_selection *s, size_t i, struct endi
     char folder[PATH_MAX];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)signal(SIGABRT, SIG_DFL);
-    (void)!dev_crash_install_handlers(); /* without handlers, a crash produces no report */
+    (void)!dev_crash_install_handlers(NULL); /* without handlers, a crash produces no report */
     snprintf(folder, sizeof folder, "%s/%zu", s->folder, i);
     (void)mkdir(folder, 0700);
     tester_server_set_test(folder, &ending->is_broken);

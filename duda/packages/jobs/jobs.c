@@ -122,7 +122,7 @@ int duda_jobs_enqueue_sized(struct duda_ctx *d, const char *kind, mk_str text,
         .record = mk_buf_growing(DUDA_JOBS_PAYLOAD_MAX + DUDA_JOBS_UNIQUE_KEY_MAX + JOB_RECORD_HEAD)};
     int e = check_enqueued_job(kind, text, options = options ? options : &plain);
     if (e || !jobs_store_find(d))
-        return e ? e : -ENOTSUP;
+        return e ? e : jobs_store_missing(d);
     e = duda_wait_begin(d, &p.wait, free_job_record);
     if (e)
         return e;
@@ -142,7 +142,7 @@ static int count_jobs(struct duda_ctx *d, const char *kind, struct duda_job_coun
     struct queue_name name;
     *out = (struct duda_job_counts){0};
     if (!s || !is_valid_type_name(kind))
-        return s ? -EINVAL : -ENOTSUP;
+        return s ? -EINVAL : jobs_store_missing(d);
     return s->jobs->count(d, s, job_queue_name(d, kind, &name), out);
 }
 
@@ -178,7 +178,7 @@ int duda_jobs_list_failed(struct duda_ctx *d, const char *kind,
     struct list l = {each, ctx, 0};
     struct queue_name name;
     if (!s || !is_valid_type_name(kind))
-        return s ? -EINVAL : -ENOTSUP;
+        return s ? -EINVAL : jobs_store_missing(d);
     return s->jobs->list(d, s, job_queue_name(d, kind, &name), pass_failed_job, &l);
 }
 
@@ -195,7 +195,7 @@ static int retry_or_delete_job(struct duda_ctx *d, const char *kind, mk_str id, 
     struct duda_store *s = jobs_store_find(d);
     struct queue_name name;
     if (!s)
-        return -ENOTSUP;
+        return jobs_store_missing(d);
     int e = !is_valid_type_name(kind) || !is_job_id(id)
                 ? -ENOENT
                 : s->jobs->retry(d, s, job_queue_name(d, kind, &name), id, drops);

@@ -4,6 +4,7 @@
 
 #include <duda/request.h>
 #include <duda/wait.h>
+#include <errno.h>
 #include <monkey/clock.h>
 #include <monkey/plugin.h>
 
@@ -38,6 +39,16 @@ struct duda_store *jobs_store_find(struct duda_ctx *d)
     const struct jobs_worker *work = jobs_worker_get(duda_worker(d));
     struct duda_store *s = work && work->settings ? duda_store_find(d, work->settings->store.p) : NULL;
     return s && s->jobs ? s : NULL;
+}
+
+int jobs_store_missing(struct duda_ctx *d)
+{
+    const struct jobs_worker *work = jobs_worker_get(duda_worker(d));
+    const char *name = work && work->settings ? work->settings->store.p : "main";
+    return duda_reason(d, -ENODEV,
+                       "[JOBS] Store %s: there is no [KV] or [REDIS] with this Name, or its package "
+                       "is not loaded",
+                       name);
 }
 
 uint64_t jobs_now_ms(void)

@@ -69,6 +69,8 @@ struct jobs_worker *jobs_worker_get(struct mk_worker *w);
 mk_str jobs_queue_name(mk_str scope, const char *kind, char *buf);
 /* Returns the store that holds jobs; NULL if there is none. */
 struct duda_store *jobs_store_find(struct duda_ctx *d);
+/* Records why jobs_store_find() has returned NULL, and returns the error. */
+int jobs_store_missing(struct duda_ctx *d);
 /* Announces a new job to an idle slot of this worker or, if there is none, to all workers. */
 void jobs_worker_notify(struct mk_worker *w, mk_str queue);
 /* Handles such an announcement from another worker. */

@@ -279,8 +279,8 @@ static int log_store_error(struct jobs_slot *t, int e)
     if (!r->is_reported)
         duda_log(t->d, MK_LOG_ERROR, "[JOBS] Store %.*s: cannot take jobs of the type `%s`: %s",
                  MK_STR_ARG(r->work->settings->store), r->kind->name,
-                 e == -ENOTSUP ? "there is no [KV] or [REDIS] with this Name, or its package is not loaded"
-                               : strerror(-e));
+                 e == -ENODEV ? "there is no [KV] or [REDIS] with this Name, or its package is not loaded"
+                              : strerror(-e));
     r->is_reported = true;
     return wait_for_notification(t, LOOK_MS);
 }
@@ -290,7 +290,7 @@ static int dequeue_job(struct jobs_slot *t)
     struct running_job job = {
         .store = jobs_store_find(t->d), .queue = runner_queue(t->runner), .token = make_lease_token(t->d)};
     if (!job.store)
-        return log_store_error(t, -ENOTSUP);
+        return log_store_error(t, jobs_store_missing(t->d));
     int e = job.store->jobs->dequeue(t->d, job.store, job.queue, job.token,
                                      t->runner->work->settings->lease_ms, &job.job);
     if (e && e != -ENOENT)

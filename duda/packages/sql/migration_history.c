@@ -82,6 +82,18 @@ static void check_migration_files(struct duda_sql_history *h, const struct duda_
     }
 }
 
+/* Returns whether the database has run migrations, and none of them has the name of a file: they may belong to
+ * another service. */
+static bool are_all_foreign(const struct duda_sql_history *h, const struct duda_sql_migration *all)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        const struct duda_sql_migration *m = find_migration(all, h->applied[i].number);
+        if (m && mk_str_eq(m->name, h->applied[i].name))
+            return false;
+    }
+    return h->n > 0;
+}
+
 int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_migration *all)
 {
     struct complaints c = {.text = mk_buf_fixed(h->message, sizeof h->message - 1)};
@@ -103,6 +115,8 @@ int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_mig
     check_migration_files(h, all, last, &c);
     if (c.n > NAMED_MAX)
         mk_buf_addf(&c.text, "; and %u more", c.n - NAMED_MAX);
+    if (c.n && !h->service.len && are_all_foreign(h, all))
+        mk_buf_add(&c.text, MK_STR(": several services in one database need MigrationsOf"));
     h->message[c.text.len] = 0;
     return c.n ? -EINVAL : 0;
 }

@@ -88,6 +88,8 @@ static void migrations_mismatch_is_explained(void **state)
         {"1:a 2:b | 1:a 3:c", "b cannot run any more, because a later one has been run: c"},
         {"1:x 2:y 3:z | 1:a 2:!y 3:!z", "a has been run, but its file is now named x; y was edited after it "
                                         "had been run; z was edited after it had been run"},
+        {"1:x | 1:a", "a has been run, but its file is now named x: several services in one database need "
+                      "MigrationsOf"},
         {"1:a 2:b 3:c 4:d 5:e | 1:!a 2:!b 3:!c 4:!d 5:!e",
          "a was edited after it had been run; b was edited after it had been run; c was edited after it had "
          "been run; and 2 "
