@@ -19,6 +19,7 @@
 #include <duda/memory.h>
 #include <duda/metrics.h>
 #include <duda/middleware.h>
+#include <duda/pagination.h>
 #include <duda/readiness.h>
 #include <duda/render.h>
 #include <duda/request.h>

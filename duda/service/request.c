@@ -3,7 +3,7 @@
 
 #include <monkey/upstream.h>
 
-#include "service/duda_ctx.h"
+#include "service/url.h"
 
 struct mk_request *duda_request(struct duda_ctx *d)
 {
@@ -166,6 +166,11 @@ static bool is_query_key(struct duda_ctx *d, mk_str key, mk_str expected)
 {
     bool is_plain = mk_str_find(key, '%') == MK_STR_NONE && mk_str_find(key, '+') == MK_STR_NONE;
     return mk_str_eq(is_plain ? key : decode_query_component(d, key), expected);
+}
+
+bool duda_query_pair_has_name(struct duda_ctx *d, mk_str pair, mk_str name)
+{
+    return is_query_key(d, mk_str_cut(&pair, '='), name);
 }
 
 bool duda_query_next(struct duda_ctx *d, const char *name, size_t *at, mk_str *value)

@@ -88,8 +88,12 @@ static bool check_stack_probes(struct mk_config *config, const struct duda_servi
 
 static void prepare_cookie_crypto(struct duda_plugin_config *duda, const struct duda_service *service)
 {
-    static const char *const proven[] = {"duda_cookie_set_signed_sized", "duda_cookie_set_encrypted_sized",
-                                         "duda_cookie_signed", "duda_cookie_encrypted"};
+    static const char *const proven[] = {"duda_cookie_set_signed_sized",
+                                         "duda_cookie_set_encrypted_sized",
+                                         "duda_cookie_signed",
+                                         "duda_cookie_encrypted",
+                                         "duda_cursor_new",
+                                         "duda_cursor_read"};
     if (duda_dynsym_calls_any(service, proven, MK_LEN(proven)))
         (void)duda_session_config_load_crypto(duda->session_config); /* the calls report a missing OpenSSL */
 }

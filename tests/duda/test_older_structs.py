@@ -321,6 +321,14 @@ static int events(struct duda_ctx *d)
     return duda_sse_send(d, OLDER(event));
 }
 
+static int pages(struct duda_ctx *d)
+{
+    struct duda_page first = {.size = 5, .size_max = 50, .total = 20}, *page = OLDER(first);
+    int e = duda_page_read(d, page);
+    e = e ? e : duda_page_links(d, page);
+    return e ? e : duda_printf(d, "%d %d", (int)page->number, (int)page->offset);
+}
+
 static int in_transaction(struct duda_ctx *d, struct duda_sql_db *db, void *ctx)
 {
     struct duda_sql_result result;
@@ -338,7 +346,7 @@ static int transactions(struct duda_ctx *d)
     return e ? e : duda_puts(d, "read");
 }
 
-DUDA_SERVICE(olds, DUDA_GET("/transactions", transactions), DUDA_GET("/events", events), DUDA_GET("/route", route, "Finds a route."), DUDA_GET("/cookies", cookies, "Sets cookies."),
+DUDA_SERVICE(olds, DUDA_GET("/pages", pages), DUDA_GET("/transactions", transactions), DUDA_GET("/events", events), DUDA_GET("/route", route, "Finds a route."), DUDA_GET("/cookies", cookies, "Sets cookies."),
     DUDA_GET("/tokens", tokens, "Verifies tokens."), DUDA_GET("/fetch", fetch, "Sends requests."),
     DUDA_GET("/mail", mail, "Sends mail."), DUDA_GET("/jobs", jobs, "Enqueues a job."),
     DUDA_GET("/processes", processes, "Starts processes."), DUDA_GET("/texts", texts, "Renders."),
@@ -398,7 +406,7 @@ def server(monkey, tmp_path):
 
 @pytest.mark.parametrize("path, text", [
     ("/route", "1 1"), ("/cookies", r"a=b; Path=/.*"), ("/tokens", r'\{"iss":"me"\}\{"iss":"me"\}'), ("/fetch", r".*"), ("/mail", r"From: (.|\n)*"),
-    ("/jobs", "1"), ("/processes", "hello\n"), ("/texts", r"!<svg (.|\n)*"), ("/topic", "hello"), ("/events", r"event: n\ndata: x\n\n"),
+    ("/jobs", "1"), ("/pages", "1 0"), ("/processes", "hello\n"), ("/texts", r"!<svg (.|\n)*"), ("/topic", "hello"), ("/events", r"event: n\ndata: x\n\n"),
     pytest.param("/transactions", "read", marks=pytest.mark.skipif(not services.has("sqlite"), reason="this build has no SQLite"))])
 def test_service_of_an_earlier_release_runs(server, path, text):
     answer = server.get(path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* URLs of routes. */
+/* URLs of routes, and of the current request with another query. */
 #ifndef DUDA_URL_H
 #define DUDA_URL_H
 
@@ -31,6 +31,19 @@ extern "C" {
  * is also absent if memory is exhausted.
  */
 MK_API mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value params) MK_API_MUST_USE;
+
+/**
+ * Builds the URL of this request with one query parameter changed, for links to another page, sort order or
+ * filter: `value` replaces all values of the parameter `name`; an absent value removes the parameter. All
+ * other parameters stay. For a request to `/items?q=tea&page=2`, the URL is "/items?q=tea&page=3":
+ *
+ *     mk_str url = duda_url_with_query(d, "page", MK_STR("3"));
+ *
+ * The URL is a path as the client sent it, including the prefix from [ROUTES], and contains no character that
+ * is invalid in a URL. It is valid until the handler returns; absent without a request, or if memory is
+ * exhausted.
+ */
+MK_API mk_str duda_url_with_query(struct duda_ctx *d, const char *name, mk_str value) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

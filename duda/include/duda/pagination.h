@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pagination of lists: page numbers, cursors, and links to the neighboring pages. */
+#ifndef DUDA_PAGINATION_H
+#define DUDA_PAGINATION_H
+
+#include <duda/service.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The `Link` headers (RFC 8288) of these functions contain the URL of the request with another page:
+ * `Link: </items?q=tea&page=3>; rel="next"`. Scripts of other origins can read them only if the policy of
+ * DUDA_CORS() has `.expose = "Link"`. */
+
+/** A page of a list. */
+struct duda_page {
+    int64_t size;     /**< items on a page: set it to the default; duda_page_read() stores the actual size */
+    int64_t size_max; /**< maximum size that clients may request; 0: clients cannot choose the size */
+    int64_t number;   /**< out: the requested page, counted from 1 */
+    int64_t offset;   /**< out: number of items before the page, for OFFSET of a SQL query */
+    int64_t total;    /**< for duda_page_links(): number of items of the list; 0: unknown, see `has_next` */
+    bool has_next;    /**< for duda_page_links(), if `total` is unknown: whether there is a next page */
+};
+/** Maximum page number, and maximum page size. */
+enum { DUDA_PAGE_MAX = 1000000000 };
+
+/**
+ * Reads the query parameters `page`, by default 1, and `per_page`. Returns 0 on success. Return any other
+ * result from the handler: the client gets problem details with status 400.
+ *
+ *     struct duda_page page = {.size = 20, .size_max = 100};
+ *     int e = duda_page_read(d, &page);
+ *     e = e ? e : find_items(d, page.size + 1, page.offset, &n_found); // LIMIT and OFFSET of a query
+ *     if (e)
+ *         return e;
+ *     page.has_next = n_found > page.size; // the query has found one more item than the page shows
+ *     e = duda_page_links(d, &page);
+ */
+MK_API duda_verdict duda_page_read_sized(struct duda_ctx *d, struct duda_page *page,
+                                         size_t page_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE duda_verdict duda_page_read(struct duda_ctx *d, struct duda_page *page)
+{
+    return duda_page_read_sized(d, page, sizeof *page);
+}
+/** Adds a `Link` header with the relations `first`, `prev` and `next`, as far as these pages exist. If
+ * `.total` is set, also adds the relation `last`, and the header `X-Total-Count`. Returns 0, -ENOMEM or
+ * -EALREADY. */
+MK_API int duda_page_links_sized(struct duda_ctx *d, const struct duda_page *page, size_t page_size);
+static inline int duda_page_links(struct duda_ctx *d, const struct duda_page *page)
+{
+    return duda_page_links_sized(d, page, sizeof *page);
+}
+
+/**
+ * Returns a cursor: a signed, opaque form of a position in a list, such as the ID of the last item that the
+ * client has seen. Unlike page numbers, cursors stay right while items are added and removed, and finding the
+ * page of a cursor does not become slower towards the end of the list.
+ *
+ *     mk_str after;
+ *     int e = duda_cursor_read(d, "after", &after);
+ *     e = e ? e : find_items_after(d, after, &last); // WHERE id > $1 ORDER BY id LIMIT 20
+ *     if (e)
+ *         return e;
+ *     if (last.p) // there are more items
+ *         e = duda_link_add(d, "next", duda_url_with_query(d, "after", duda_cursor_new(d, last)));
+ *
+ * Clients can decode a cursor, but not change it. A cursor is valid for the path of the request that it was
+ * created in, and as long as the keys of signed cookies (`KeyFile` of [SESSIONS]) do not change. The position
+ * has at most DUDA_CURSOR_MAX bytes. The cursor consists of letters, digits, `-` and `_`, and is valid until
+ * the handler returns; it is absent if the position is too long, OpenSSL is missing, or memory is exhausted.
+ */
+MK_API mk_str duda_cursor_new(struct duda_ctx *d, mk_str position) MK_API_MUST_USE;
+/** Maximum length of a position in bytes. */
+enum { DUDA_CURSOR_MAX = 512 };
+/** Reads a cursor from a query parameter. Returns 0: *position is the position, or absent if there is no such
+ * parameter, so the client requests the first page. -EBADMSG, which becomes status 400: the cursor is not
+ * valid for this path; clients then start again with the first page. Also returns -EOPNOTSUPP (OpenSSL is
+ * missing) and -ENOMEM. */
+MK_API int duda_cursor_read(struct duda_ctx *d, const char *parameter, mk_str *position) MK_API_MUST_USE;
+
+/** Adds a `Link` header: `rel` is the relation, such as "next", and `url` the target. Returns 0; -EINVAL: the
+ * URL is absent, or a character is invalid; -ENOMEM; or -EALREADY. */
+MK_API int duda_link_add(struct duda_ctx *d, const char *rel, mk_str url);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
