@@ -52,7 +52,8 @@ struct duda_worker_ctx {
     uint32_t n_after_tasks, after_tasks_max;
     struct mk_timer sse_timer; /* sends keep-alive comments in idle event streams */
     bool sse_timer_runs;
-    uint32_t sse_keep_alive_ms;            /* 0: no comments */
+    uint64_t sse_timer_at;                 /* when the timer is due */
+    uint32_t sse_keep_alive_ms;            /* default interval of all streams; 0: no comments */
     struct duda_component *components;     /* components that have been not ready */
     struct duda_metrics_cache *metrics;    /* NULL: none yet */
     bool is_draining;                      /* the worker is draining, and so are its event streams */
@@ -164,7 +165,7 @@ struct duda_ctx {
     bool runs_error_handlers; /* the fiber runs error handlers: see service/error_handlers.h */
     bool runs, woken;
     bool is_event_stream;  /* sends server-sent events */
-    bool sse_was_active;   /* the event stream has sent an event since the last tick of the timer */
+    bool sse_was_active;   /* the event stream has sent an event since its last check */
     bool sse_has_retry;    /* the service has told the client when to reconnect */
     bool ends_on_drain;    /* see duda_end_on_drain() */
     bool is_drained;       /* the draining worker ended the event stream, and all of it was sent */
@@ -175,6 +176,8 @@ struct duda_ctx {
     struct duda_ctx_ref *ctx_ref;
 
     uint64_t began_us;
+    uint64_t sse_check_at;      /* next check whether the event stream is silent */
+    uint32_t sse_keep_alive_ms; /* interval of this event stream; 0: that of the worker */
     struct mk_timer deadline;
     struct duda_ctx *next_woken;
     struct duda_ctx *next_drain_listener, **drain_listener_link; /* NULL: not in the list */

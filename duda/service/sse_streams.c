@@ -6,7 +6,7 @@
 #include "service/memory.h"
 #include "service/suspend.h"
 
-enum { RETRY_MIN_MS = 500, RETRY_SPREAD_MS = 3000, RETRY_DEV_MS = 100, KEEP_ALIVE_MIN_MS = 2 };
+enum { RETRY_MIN_MS = 500, RETRY_SPREAD_MS = 3000, RETRY_DEV_MS = 100 };
 
 /* ---- Keep-alive comments ---- */
 
@@ -22,31 +22,72 @@ static void send_keep_alive(struct duda_ctx *d)
     mk_request_resume(d->request);
 }
 
-/* Runs twice per interval: a stream that has sent nothing since the last run gets a comment. */
+/* Returns half of the interval of an event stream; 0: it gets no comments. */
+static uint32_t check_interval(const struct duda_ctx *d)
+{
+    uint32_t ms = d->sse_keep_alive_ms ? d->sse_keep_alive_ms : d->worker_ctx->sse_keep_alive_ms;
+    return !d->is_event_stream || ms == MK_FOREVER ? 0 : ms / 2;
+}
+
+/* Checks a stream twice per interval: a stream that has sent nothing since the last check gets a comment. */
+static void check_stream(struct duda_ctx *d, uint64_t now, uint32_t interval)
+{
+    if (now < d->sse_check_at)
+        return;
+    if (!d->sse_was_active)
+        send_keep_alive(d);
+    d->sse_was_active = false;
+    d->sse_check_at = now + interval;
+}
+
+static void on_keep_alive_timer(struct mk_timer *t);
+
+static void set_keep_alive_timer(struct duda_worker_ctx *worker_ctx, uint64_t now, uint64_t at)
+{
+    if (worker_ctx->sse_timer_runs && at >= worker_ctx->sse_timer_at)
+        return;
+    if (!worker_ctx->sse_timer_runs)
+        mk_timer_init(&worker_ctx->sse_timer, on_keep_alive_timer);
+    worker_ctx->sse_timer_runs = true;
+    worker_ctx->sse_timer_at = at;
+    mk_timer_set(&worker_ctx->sse_timer, worker_ctx->worker, (uint32_t)(at - now));
+}
+
 static void on_keep_alive_timer(struct mk_timer *t)
 {
     struct duda_worker_ctx *worker_ctx = MK_CONTAINER(t, struct duda_worker_ctx, sse_timer);
-    bool has_streams = false;
+    uint64_t now = mk_worker_now_ms(worker_ctx->worker), first = 0;
     for (struct duda_ctx *d = worker_ctx->drain_listeners; d; d = d->next_drain_listener) {
-        if (!d->is_event_stream)
+        uint32_t interval = check_interval(d);
+        if (!interval)
             continue;
-        has_streams = true;
-        if (!d->sse_was_active)
-            send_keep_alive(d);
-        d->sse_was_active = false;
+        check_stream(d, now, interval);
+        first = !first || d->sse_check_at < first ? d->sse_check_at : first;
     }
-    if (has_streams)
-        mk_timer_set(t, worker_ctx->worker, worker_ctx->sse_keep_alive_ms / 2);
-    worker_ctx->sse_timer_runs = has_streams;
+    worker_ctx->sse_timer_runs = false;
+    if (first)
+        set_keep_alive_timer(worker_ctx, now, first);
 }
 
-static void start_keep_alive_timer(struct duda_worker_ctx *worker_ctx)
+/* A new stream is first checked when the timer is due, even if that is early: streams with equal intervals are then
+ * always checked together, and the timer runs rarely. */
+static void schedule_check(struct duda_ctx *d)
 {
-    if (worker_ctx->sse_timer_runs || worker_ctx->sse_keep_alive_ms < KEEP_ALIVE_MIN_MS)
+    const struct duda_worker_ctx *worker_ctx = d->worker_ctx;
+    uint64_t now = mk_worker_now_ms(worker_ctx->worker);
+    uint32_t interval = check_interval(d);
+    if (!interval)
         return;
-    worker_ctx->sse_timer_runs = true;
-    mk_timer_init(&worker_ctx->sse_timer, on_keep_alive_timer);
-    mk_timer_set(&worker_ctx->sse_timer, worker_ctx->worker, worker_ctx->sse_keep_alive_ms / 2);
+    d->sse_check_at = now + interval;
+    if (worker_ctx->sse_timer_runs && worker_ctx->sse_timer_at < d->sse_check_at)
+        d->sse_check_at = worker_ctx->sse_timer_at;
+    set_keep_alive_timer(d->worker_ctx, now, d->sse_check_at);
+}
+
+void duda_sse_set_keep_alive(struct duda_ctx *d, uint32_t interval_ms)
+{
+    d->sse_keep_alive_ms = interval_ms;
+    schedule_check(d);
 }
 
 /* ---- Draining ---- */
@@ -104,7 +145,7 @@ void duda_sse_streams_add(struct duda_ctx *d)
 {
     d->is_event_stream = true;
     add_drain_listener(d);
-    start_keep_alive_timer(d->worker_ctx);
+    schedule_check(d);
     if (d->worker_ctx->is_draining)
         end_sse_stream(d);
 }

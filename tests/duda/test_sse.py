@@ -24,6 +24,19 @@ static int silent(struct duda_ctx *d)
     return e;
 }
 
+/* Silent, with an interval of its own: ?ms=100; without `ms`, there are no comments. The interval is set again after the first
+ * event if `twice` is set. */
+static int own_interval(struct duda_ctx *d)
+{
+    int64_t ms = 0;
+    bool has_interval = duda_query_int(d, "ms", &ms), twice = duda_query(d, "twice").p;
+    duda_sse_set_keep_alive(d, twice ? 3600000 : has_interval ? (uint32_t)ms : MK_FOREVER);
+    int e = duda_sse_send(d, &(struct mk_sse_event){.data = MK_STR("first"), .id = MK_STR("1")});
+    if (twice)
+        duda_sse_set_keep_alive(d, (uint32_t)ms);
+    return e ? e : duda_sleep(d, MK_FOREVER);
+}
+
 static int busy(struct duda_ctx *d)
 {
     int e = 0;
@@ -58,7 +71,7 @@ static int plain(struct duda_ctx *d)
     return e ? e : duda_puts(d, "two");
 }
 
-DUDA_SERVICE(streams, DUDA_GET("/silent", silent, ""), DUDA_GET("/busy", busy, ""), DUDA_GET("/flooding", flooding, ""),
+DUDA_SERVICE(streams, DUDA_GET("/silent", silent, ""), DUDA_GET("/own", own_interval, ""), DUDA_GET("/busy", busy, ""), DUDA_GET("/flooding", flooding, ""),
     DUDA_GET("/resumed", resumed, ""), DUDA_GET("/plain", plain, ""));
 """
 
@@ -86,6 +99,12 @@ def read_body(c, size):
     return got
 
 
+def expect_silence(c):
+    c.sock.settimeout(0.5)
+    with pytest.raises((TimeoutError, OSError)):
+        c.sock.recv(1)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 def test_silent_stream_gets_comments(lasting, protocol):
     with lasting(FAST).connect() as c:
@@ -100,9 +119,36 @@ def test_keep_alive_can_be_disabled(lasting):
         c.ask("/silent")
         c.read_head()
         assert read_body(c, len(FIRST)) == FIRST
-        c.sock.settimeout(0.5)
-        with pytest.raises((TimeoutError, OSError)):
-            c.sock.recv(1)
+        expect_silence(c)
+
+
+@pytest.mark.parametrize("how", [FAST, OFF], ids=["fast", "off"])
+@pytest.mark.parametrize("query", ["?ms=100", "?ms=100&twice=1"], ids=str)
+def test_stream_may_have_an_interval_of_its_own(lasting, how, query):
+    server = lasting(how)
+    with server.connect() as slow, server.connect() as c:
+        slow.ask("/own?ms=3600000")
+        slow.read_head()
+        c.ask("/own" + query)
+        c.read_head()
+        assert read_body(c, len(FIRST) + 9) == FIRST + b":\n\n" * 3
+        assert read_body(slow, len(FIRST)) == FIRST
+        expect_silence(slow)
+
+
+def test_stream_may_disable_comments(lasting):
+    with lasting(FAST).connect() as c:
+        c.ask("/own")
+        c.read_head()
+        assert read_body(c, len(FIRST)) == FIRST
+        expect_silence(c)
+
+
+def test_stream_may_use_the_default_interval_again(lasting):
+    with lasting(FAST).connect() as c:
+        c.ask("/own?ms=0")
+        c.read_head()
+        assert read_body(c, len(FIRST) + 3) == FIRST + b":\n\n"
 
 
 def test_active_stream_gets_no_comments(lasting):

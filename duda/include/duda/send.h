@@ -111,7 +111,7 @@ MK_API int duda_attachment(struct duda_ctx *d, mk_str file_name);
  * members set, sends a comment.
  *
  * While the handler waits, Duda sends comments, so that the stream is never silent for longer than
- * `SSEKeepAlive` of [DUDA]. Proxies then keep the connection open, and Duda notices that a client has
+ * `SSEKeepAlive` of [DUDA], or duda_sse_set_keep_alive(). Proxies then keep the connection open, and Duda notices that a client has
  * vanished and cancels the handler. When the worker drains, the stream ends at once: the waits of the handler
  * return -ESHUTDOWN, and the client reconnects after a random time of 0.5 to 3.5 seconds, unless the service
  * has sent its own `retry_ms`. Do not call duda_write() in an event stream.
@@ -128,6 +128,15 @@ static inline int duda_sse_send(struct duda_ctx *d, const struct mk_sse_event *e
 {
     return duda_sse_send_sized(d, event, sizeof *event);
 }
+
+/**
+ * Sets how long the event stream of this handler may be silent before Duda sends a keep-alive comment (a
+ * heartbeat), in place of `SSEKeepAlive`. Call it before or after the first event. 0: `SSEKeepAlive`;
+ * MK_FOREVER: no comments.
+ *
+ *     duda_sse_set_keep_alive(d, 5000); // the proxy of the customer closes silent connections after 10 s
+ */
+MK_API void duda_sse_set_keep_alive(struct duda_ctx *d, uint32_t interval_ms);
 
 /** The ID of the last event that a reconnecting client has received (Last-Event-ID): continue with the event
  * after it. Absent if the client connects for the first time. The client can send any ID, so validate it. */
