@@ -151,16 +151,17 @@ static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic
     while (*c.next) {
         struct duda_subscriber *m = *c.next;
         c.next = &m->next; /* duda_topic_table_remove() adjusts c.next if that subscriber leaves */
-        m->on_message(m->owner, delivery);
+        if (m->owner != delivery->except)
+            m->on_message(m->owner, delivery);
     }
     r->deliveries = c.outer;
 }
 
 void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_websocket_kind kind,
-                              mk_str text)
+                              mk_str text, const void *except)
 {
     struct duda_topic *topic = *find_topic(r, name, mk_hash(&r->key, name));
-    struct duda_topic_delivery delivery = {.topic = name, .text = text, .kind = kind};
+    struct duda_topic_delivery delivery = {.topic = name, .text = text, .except = except, .kind = kind};
     if (!topic || topic->is_delivering)
         return;
     topic->is_delivering = true;

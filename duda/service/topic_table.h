@@ -11,6 +11,7 @@ struct duda_topic_table;
 /* A published message. The frame is built when the first subscriber needs it. */
 struct duda_topic_delivery {
     mk_str topic, text;
+    const void *except; /* the subscriber with this owner does not get the message; may be NULL */
     enum mk_websocket_kind kind;
     struct mk_websocket_message *framed;
 };
@@ -34,9 +35,9 @@ int duda_topic_table_add(struct duda_topic_table *r, mk_str name, struct duda_su
 void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber *m);
 mk_str duda_topic_table_name(const struct duda_subscriber *m);
 
-/* Delivers to all subscribers in this worker. */
+/* Delivers to all subscribers in this worker, except those with the owner `except`, which may be NULL. */
 void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_websocket_kind kind,
-                              mk_str text);
+                              mk_str text, const void *except);
 size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name);
 
 #endif

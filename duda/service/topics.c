@@ -127,7 +127,7 @@ void duda_topics_deliver(struct duda_worker_ctx *worker_ctx, mk_str message)
     mk_str rest = mk_str_skip(message, 2), name = mk_str_first(rest, (size_t)message.p[1]);
     duda_topic_table_publish(worker_ctx->topics, name,
                              message.p[0] == MK_WEBSOCKET_BINARY ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
-                             mk_str_skip(rest, name.len));
+                             mk_str_skip(rest, name.len), NULL);
 }
 
 static int send_to_other_workers(struct mk_worker *worker, mk_str message)
@@ -142,8 +142,9 @@ static int send_to_other_workers(struct mk_worker *worker, mk_str message)
     return result;
 }
 
+/* Publishes to all subscribers but `except`, which may be NULL, a WebSocket or handler of this worker. */
 static int publish(struct duda_topic_scope topic_scope, mk_str own_name, enum mk_websocket_kind kind,
-                   mk_str text)
+                   mk_str text, const void *except)
 {
     struct duda_worker_ctx *worker_ctx = topic_scope.worker_ctx;
     struct mk_worker *worker = worker_ctx->worker;
@@ -154,7 +155,7 @@ static int publish(struct duda_topic_scope topic_scope, mk_str own_name, enum mk
     if (text.len > DUDA_TOPIC_MESSAGE_MAX)
         return -EMSGSIZE;
     if (worker_ctx->topics)
-        duda_topic_table_publish(worker_ctx->topics, topic, kind, text);
+        duda_topic_table_publish(worker_ctx->topics, topic, kind, text, except);
     if (mk_worker_count(worker) < 2 && !worker_ctx->relay)
         return 0;
     struct mk_buf message = mk_buf_growing(DUDA_TOPIC_MESSAGE_MAX + sizeof full + 2);
@@ -169,24 +170,32 @@ static int publish(struct duda_topic_scope topic_scope, mk_str own_name, enum mk
 }
 
 static int publish_and_count(struct duda_topic_scope topic_scope, mk_str topic, enum mk_websocket_kind kind,
-                             mk_str text)
+                             mk_str text, const void *except)
 {
     uint64_t begun = mk_clock_us();
     mk_meter_begin(topic_scope.worker_ctx->n_published);
-    int e = publish(topic_scope, topic, kind, text);
+    int e = publish(topic_scope, topic, kind, text, except);
     mk_meter_end(topic_scope.worker_ctx->n_published, mk_clock_us() - begun, e < 0);
     return e;
 }
 
 int duda_topic_publish(struct duda_ctx *d, mk_str topic, enum mk_websocket_kind kind, mk_str text)
 {
-    return publish_and_count((struct duda_topic_scope){d->worker_ctx, duda_scope(d)}, topic, kind, text);
+    return publish_and_count((struct duda_topic_scope){d->worker_ctx, duda_scope(d)}, topic, kind, text,
+                             NULL);
 }
 
 int duda_topic_publish_from(struct duda_websocket *s, mk_str topic, enum mk_websocket_kind kind, mk_str text)
 {
     return publish_and_count((struct duda_topic_scope){s->worker_ctx, duda_scope_of(s->owner)}, topic, kind,
-                             text);
+                             text, NULL);
+}
+
+int duda_topic_publish_others(struct duda_websocket *s, mk_str topic, enum mk_websocket_kind kind,
+                              mk_str text)
+{
+    return publish_and_count((struct duda_topic_scope){s->worker_ctx, duda_scope_of(s->owner)}, topic, kind,
+                             text, s);
 }
 
 int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str topic,
@@ -194,7 +203,7 @@ int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_re
 {
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
     return worker_ctx ? publish_and_count((struct duda_topic_scope){worker_ctx, duda_scope_of(owner)}, topic,
-                                          kind, text)
+                                          kind, text, NULL)
                       : -EINVAL;
 }
 

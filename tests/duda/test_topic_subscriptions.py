@@ -6,6 +6,8 @@ import contextlib
 import pytest
 
 import services
+from monkey import PROTOCOLS
+from wsframes import Peer
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -101,7 +103,23 @@ static int call(struct duda_ctx *d)
     return e ? e : say(d, "right", "two");
 }
 
-DUDA_SERVICE(topics, DUDA_GET("/several", several, ""), DUDA_GET("/slow", slow, ""), DUDA_GET("/both", wait_for_both, ""),
+/* Sends each message of the client to the other clients of the topic. */
+static int chat(struct duda_ctx *d)
+{
+    struct duda_websocket *s;
+    struct duda_message m;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    e = e ? e : duda_topic_attach(s, MK_STR("chat"));
+    e = e ? e : duda_websocket_send(d, s, MK_WEBSOCKET_TEXT, MK_STR("ready"));
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0) {
+        bool is_for_all = mk_str_starts(m.data, MK_STR("all "));
+        e = is_for_all ? duda_topic_publish(d, MK_STR("chat"), m.kind, m.data)
+                       : duda_topic_publish_others(s, MK_STR("chat"), m.kind, m.data);
+    }
+    return e;
+}
+
+DUDA_SERVICE(topics, DUDA_GET("/chat", chat, ""), DUDA_GET("/several", several, ""), DUDA_GET("/slow", slow, ""), DUDA_GET("/both", wait_for_both, ""),
              DUDA_GET("/many", many, ""), DUDA_POST("/call", call, ""));
 """
 
@@ -132,3 +150,19 @@ def test_topic_messages_reach_all_workers(monkey, service):
         for c in streams:
             assert b"data: one" in c.read_until(b"event: right\n")
             c.read_until(b"data: two\n")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_websocket_publishes_to_all_others(monkey, service, workers):
+    server = monkey(plugins=["websocket", service], workers=workers)
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(Peer(server, "/chat")).expect("ready") for _ in range(6)]
+        for i, peer in enumerate(peers):
+            peer.text(f"from {i}")
+            for other in peers:
+                if other is not peer:
+                    other.expect(f"from {i}")
+        peers[0].text("all of you")
+        for peer in peers:
+            peer.expect("all of you")

@@ -39,6 +39,10 @@ MK_API int duda_topic_publish(struct duda_ctx *d, mk_str topic, enum mk_websocke
 /** Publishes a message from a WebSocket callback. */
 MK_API int duda_topic_publish_from(struct duda_websocket *socket, mk_str topic, enum mk_websocket_kind kind,
                                    mk_str text);
+/** Publishes a message to all subscribers but this WebSocket, such as what its user types in a chat. Call it
+ * in a handler or in a WebSocket callback. */
+MK_API int duda_topic_publish_others(struct duda_websocket *socket, mk_str topic, enum mk_websocket_kind kind,
+                                     mk_str text);
 /** Publishes a message from any other callback of the event loop, for the service that duda_task_owner()
  * returned. */
 MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str topic,

@@ -59,7 +59,7 @@ static void teardown(void)
 
 static void publish(const char *buffer)
 {
-    duda_topic_table_publish(sizes, mk_str_from_c(buffer), MK_WEBSOCKET_TEXT, MK_STR("news"));
+    duda_topic_table_publish(sizes, mk_str_from_c(buffer), MK_WEBSOCKET_TEXT, MK_STR("news"), NULL);
 }
 
 static void unsubscribe(struct subscriber *v)
@@ -67,6 +67,14 @@ static void unsubscribe(struct subscriber *v)
     duda_topic_table_remove(sizes, &v->member);
     memset(&v->member, 0xaa, sizeof v->member); /* another object reuses its memory */
     v->member.topic = NULL;
+}
+
+static void topic_table_delivers_to_all_subscribers_but_one(void **state)
+{
+    (void)state;
+    duda_topic_table_publish(sizes, MK_STR("hall"), MK_WEBSOCKET_TEXT, MK_STR("news"), &first_topic[1]);
+    for (int i = 0; i < SUBSCRIBERS; i++)
+        assert_int_equal(first_topic[i].received, i != 1);
 }
 
 static void topic_table_delivers_to_all_subscribers(void **state)
@@ -123,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(topic_table_delivers_to_all_subscribers, setup, teardown),
+        fixture_test(topic_table_delivers_to_all_subscribers_but_one, setup, teardown),
         fixture_test(topic_table_subscriber_may_unsubscribe_others_during_delivery, setup, teardown),
         fixture_test(topic_table_subscriber_may_unsubscribe_during_nested_delivery, setup, teardown),
     };
