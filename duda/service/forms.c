@@ -51,7 +51,7 @@ static struct mk_allocator request_allocator(struct duda_ctx *d)
 
 /* ---- Body ---- */
 
-static int spool_body(struct duda_ctx *d, uint64_t max, struct mk_spool **out)
+int duda_form_spool_body(struct duda_ctx *d, uint64_t max, struct mk_spool **out)
 {
     int e;
     while ((e = mk_spool_request(d->request, max, out)) == -EAGAIN) {
@@ -79,7 +79,7 @@ static int load_multipart_form(struct duda_ctx *d, struct duda_parsed_form *form
 {
     const struct mk_allocator memory = request_allocator(d);
     mk_str error;
-    int e = spool_body(d, mk_multipart_limits_of(files).size, &form->content);
+    int e = duda_form_spool_body(d, mk_multipart_limits_of(files).size, &form->content);
     if (e)
         return e;
     e = mk_form_parse_spool(form->content, boundary, &memory, fields, files, &form->fields, &error);

@@ -15,5 +15,7 @@ struct duda_parsed_form {
 struct duda_parsed_form *duda_form_parsed(struct duda_ctx *d);
 /* Loads the form for functions that cannot return an error. Returns true if there is no form. */
 bool duda_form_load_implicitly(struct duda_ctx *d);
+/* Receives the request body, up to `max` bytes (0: no limit besides that of the route). Waits. */
+int duda_form_spool_body(struct duda_ctx *d, uint64_t max, struct mk_spool **out);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files uploaded with a form. */
+/* Files uploaded with a form, or as the request body. */
 #include <errno.h>
 #include <fcntl.h>
+#include <monkey/spool.h>
 #include <monkey/text.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -10,6 +11,7 @@
 #include <duda.h>
 
 #include "service/forms.h"
+#include "service/request_body.h"
 
 enum { BLOCK = 64 << 10, FILE_MODE = 0640 };
 enum { NO_REPLACE = 1 }; /* RENAME_NOREPLACE: musl declares neither the name nor renameat2() */
@@ -156,7 +158,8 @@ static int link_final_name(struct upload_save *s)
     return linkat(AT_FDCWD, fd_path, AT_FDCWD, s->path, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
 }
 
-static struct upload_save *upload_save_new(int fd, const struct mk_upload *u, const char *path)
+/* `size` bytes of the descriptor, from position `offset` */
+static struct upload_save *upload_save_new(int fd, uint64_t offset, uint64_t size, const char *path)
 {
     size_t len = strlen(path) + 1;
     struct upload_save *s = mk_mem_zalloc(1, sizeof *s + len);
@@ -167,18 +170,16 @@ static struct upload_save *upload_save_new(int fd, const struct mk_upload *u, co
     s->folder_len = slash ? (size_t)(slash + 1 - path) : 0;
     s->from = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the thread may outlive the request */
     s->to = -1;
-    s->at = (off_t)u->offset;
-    s->left = u->size;
+    s->at = (off_t)offset;
+    s->left = size;
     return s;
 }
 
-int duda_upload_save(struct duda_ctx *d, const struct mk_upload *u, const char *path)
+static int save_as(struct duda_ctx *d, int fd, uint64_t offset, uint64_t size, const char *path)
 {
-    const struct duda_parsed_form *form = duda_form_parsed(d);
-    int fd = form && form->content ? mk_spool_fd(form->content) : -EINVAL;
     if (fd < 0)
         return fd;
-    struct upload_save *s = upload_save_new(fd, u, path);
+    struct upload_save *s = upload_save_new(fd, offset, size, path);
     if (!s)
         return -ENOMEM;
     if (s->from < 0) {
@@ -192,5 +193,25 @@ int duda_upload_save(struct duda_ctx *d, const struct mk_upload *u, const char *
     e = duda_cancelled(d); /* cancelled while the thread finished */
     e = e ? e : link_final_name(s);
     upload_save_free(s);
+    return e;
+}
+
+int duda_upload_save(struct duda_ctx *d, const struct mk_upload *u, const char *path)
+{
+    const struct duda_parsed_form *form = duda_form_parsed(d);
+    int fd = form && form->content ? mk_spool_fd(form->content) : -EINVAL;
+    return save_as(d, fd, u->offset, u->size, path);
+}
+
+int duda_body_save(struct duda_ctx *d, const char *path)
+{
+    struct mk_spool *body;
+    int e = d->request ? duda_request_body_check_coding(d) : -EALREADY;
+    if (!e)
+        e = duda_form_spool_body(d, 0, &body);
+    if (e)
+        return e;
+    e = save_as(d, mk_spool_fd(body), 0, mk_spool_length(body), path);
+    mk_spool_free(body);
     return e;
 }

@@ -10,6 +10,7 @@ import pytest
 
 import services
 from fault_injection import Fault
+from monkey import PROTOCOLS
 from proc import RELEASE
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
@@ -108,6 +109,12 @@ static int save(struct duda_ctx *d)
     return e == -EEXIST ? 409 : e ? e : duda_puts(d, "saved\n");
 }
 
+static int put(struct duda_ctx *d)
+{
+    int e = duda_body_save(d, TARGET);
+    return e ? e : 201;
+}
+
 /* Handles the form with a deadline of one millisecond. */
 static int hurry(struct duda_ctx *d)
 {
@@ -174,6 +181,7 @@ DUDA_SERVICE(texts,
     DUDA_POST("/check", check, "Reads a form into a struct."),
     DUDA_POST("/save", save, "Saves a file."),
     DUDA_POST("/hurry", hurry, "Saves a file before a short deadline."),
+    DUDA_PUT("/put", put, "Saves the body.", .body_max = 3 << 20),
     DUDA_POST("/stream", stream, "Counts parts."),
     DUDA_GET("/query", query, "Names with blanks."),
     DUDA_GET("/page", page, "A page."),
@@ -392,6 +400,28 @@ def test_uploaded_file_has_no_name_until_it_is_complete(server):
     finally:
         os.close(watch)
         (server.folder / "kept/file").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+@pytest.mark.parametrize("size", [0, 10, 2_000_000])
+def test_body_is_saved_as_a_file(lasting, protocol, size):
+    server = lasting(prepare)
+    saved, body = server.folder / "kept/file", (b"0123456789" * (size // 10 + 1))[:size]
+    try:
+        assert server.get("/put", "PUT", body=body).status == 201
+        assert saved.read_bytes() == body and saved.stat().st_mode & 0o777 == 0o640
+        assert server.get("/put", "PUT", body=b"other").status == 409 and saved.read_bytes() == body
+    finally:
+        saved.unlink(missing_ok=True)
+
+
+def test_body_that_cannot_be_saved_leaves_no_file(server):
+    assert server.get("/put", "PUT", body=bytes(3 << 20) + b"x").status == 413
+    assert server.get("/put", "PUT", [("Content-Encoding", "gzip")], b"x").status == 415
+    with server.connect() as c:
+        c.send(b"PUT /put HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\npart of it")
+    assert post(server, "/one", '{"name": "after"}').status == 200
+    assert os.listdir(server.folder / "kept") == []
 
 
 def test_upload_to_a_full_disk_leaves_no_file(monkey, site):

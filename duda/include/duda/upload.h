@@ -65,6 +65,19 @@ MK_API int duda_upload_save(struct duda_ctx *d, const struct mk_upload *upload,
                             const char *path) MK_API_MUST_USE;
 
 /**
+ * Saves the whole request body as a new file, for uploads without a form, such as `curl -T video.mp4`. The
+ * server receives the body into memory or a temporary file first; a thread then copies it to `path`, as
+ * duda_upload_save() does. The file appears under its name only when it is complete. `.body_max` of the route
+ * limits its size. Returns 0 on success. Return any other result from the handler: 413 (too long), 415 (the
+ * body is compressed), 400, 503 or 507, or an error of duda_upload_save(): a file that exists is not
+ * replaced, and -EEXIST becomes 409. To replace a file, save under a temporary name, and call rename(2).
+ *
+ *     int e = duda_body_save(d, "/srv/videos/17.mp4");
+ *     return e ? e : 201;
+ */
+MK_API duda_verdict duda_body_save(struct duda_ctx *d, const char *path) MK_API_MUST_USE;
+
+/**
  * Receives an upload, a multipart request body, part by part as it arrives: for files that you store
  * elsewhere or that are larger than the disk, or to report the progress of the upload. The callbacks
  * may wait; unread data then stays with the client (flow control). Do not combine it with the functions
