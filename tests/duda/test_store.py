@@ -60,6 +60,16 @@ static int limit(struct duda_ctx *d)
     return duda_printf(d, "%d", -duda_store_rate_limit(d, store(d), duda_param(d, "key"), 5, 3600000));
 }
 
+/* A token bucket, of 5 uses an hour by default. */
+static int bucket(struct duda_ctx *d)
+{
+    int64_t capacity, refill_ms;
+    if (!duda_query_int_or(d, "capacity", 5, &capacity) || !duda_query_int_or(d, "refill", 3600000, &refill_ms))
+        return 400;
+    int e = duda_store_token_bucket(d, store(d), duda_param(d, "key"), capacity, (uint64_t)refill_ms);
+    return e == -EDQUOT ? e : duda_printf(d, "%d", -e);
+}
+
 static int count(struct duda_ctx *d)
 {
     int64_t sum = 0;
@@ -110,6 +120,7 @@ DUDA_SERVICE(shares,
     DUDA_GET("/get/:key", get, "Reads."), DUDA_GET("/put/:key", put, "Writes."), DUDA_GET("/add/:key", add, "Adds."),
     DUDA_GET("/replace/:key", replace, "Replaces."),
     DUDA_GET("/drop/:key", drop, "Removes."), DUDA_GET("/limit/:key", limit, "Allows five calls."),
+    DUDA_GET("/bucket/:key", bucket, "A token bucket."),
     DUDA_GET("/count/:key", count, "Counts."), DUDA_GET("/guarded", guarded, "One at a time."), DUDA_POST("/hold", hold, "Holds a lock."),
     DUDA_GET("/locks", locks, "Two locks."));
 """
@@ -226,6 +237,39 @@ def test_store_limits_and_counters_count(server):
     assert [ask(server, "/count/n") for _ in range(2)] == ["0 3", "0 6"]
     assert ask(server, "/put/text?v=x") == "0"
     assert ask(server, "/count/text").startswith("33 ")
+
+
+def test_store_token_bucket_tells_the_client_its_limit(server):
+    for left in (4, 3, 2, 1, 0):
+        answer = server.get("/bucket/own")
+        assert (answer.status, answer.text) == (200, "0")
+        assert (answer["RateLimit-Limit"], answer["RateLimit-Remaining"]) == ("5", str(left)) and answer.get("Retry-After") is None
+        assert (5 - left) * 720 - 5 <= int(answer["RateLimit-Reset"]) <= (5 - left) * 720
+    for _ in range(3):
+        answer = server.get("/bucket/own")
+        assert answer.status == 429 and answer["RateLimit-Remaining"] == "0" and 700 <= int(answer["Retry-After"]) <= 720
+    assert server.get("/bucket/another").text == "0" and ask(server, "/limit/own") == "0" and ask(server, "/get/own") == "2"
+
+
+def test_store_token_bucket_is_refilled_evenly(server):
+    slow = "/bucket/slow?capacity=4&refill=4000"
+    assert [server.get(slow).status for _ in range(5)] == [200] * 4 + [429]
+    wait_until(lambda: server.get(slow).status == 200, "there is a token after a second")
+    assert server.get(slow).status == 429, "there is one token, not four"
+    fast = "/bucket/fast?capacity=2&refill=20"
+    assert server.get(fast).status == 200
+    wait_until(lambda: server.get(fast)["RateLimit-Remaining"] == "1", "the bucket is full again")
+
+
+def test_store_token_bucket_is_exact_under_load(server):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda _: server.get("/bucket/load?capacity=20").status, range(60)))
+    assert sorted(statuses) == [200] * 20 + [429] * 40
+
+
+@pytest.mark.parametrize("query", ["capacity=0", "capacity=-1", "refill=0", "capacity=1001&refill=1", "refill=99999999999999"])
+def test_store_token_bucket_rejects_invalid_numbers(server, query):
+    assert ask(server, f"/bucket/x?{query}") == "22"
 
 
 def test_store_values_limits_and_locks_have_separate_keys(server):

@@ -88,6 +88,11 @@ mk_str message;
 void answer(struct duda_ctx *context, mk_str text), close_file(void *f);
 /* ---- duda/error.h ---- */
 duda_fn list_items, home;
+/* ---- duda/pagination.h ---- */
+int64_t n_found = 0;
+mk_str last;
+int find_items(struct duda_ctx *context, int64_t limit, int64_t offset, int64_t *n_items);
+int find_items_after(struct duda_ctx *context, mk_str position, mk_str *last_position);
 /* ---- duda/mime.h ---- */
 extern struct duda_mime mime;
 /* ---- duda/oidc.h ---- */
@@ -143,6 +148,7 @@ struct duda_sql_db *db = NULL;
 struct duda_sql_result result;
 /* ---- duda/store.h ---- */
 struct duda_store *store = NULL;
+mk_str user;
 /* ---- duda/subprocess.h ---- */
 mk_str text;
 /* ---- duda/task.h ---- */

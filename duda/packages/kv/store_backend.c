@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A [KV] section as a store for duda/store.h. */
+#include <duda/memory.h>
 #include <errno.h>
+#include <monkey/clock.h>
+#include <monkey/text.h>
 
 #include "jobs_backend.h"
 #include "raw.h"
@@ -70,12 +73,46 @@ static int kv_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str key
     return e;
 }
 
+/* The value is the time at which the bucket is full, in microseconds since 1970. */
+static int take_token(struct duda_ctx *d, struct duda_store *s, mk_str key, uint64_t interval_us,
+                      uint64_t refill_us, uint64_t *us)
+{
+    mk_str old;
+    uint64_t now = mk_clock_unix_ms() * 1000, is_full_at = 0;
+    int e = kv_raw_get(d, s->ctx, key, &old);
+    if (e && e != -ENOENT)
+        return e;
+    if (old.p && (!mk_num_parse(old, &is_full_at) || is_full_at > now + refill_us))
+        is_full_at = 0; /* the clock was set back, or the numbers of the bucket have changed */
+    *us = (is_full_at > now ? is_full_at - now : 0) + interval_us;
+    if (*us > refill_us) {
+        *us -= refill_us;
+        return -EDQUOT;
+    }
+    mk_str next = duda_sprintf(d, "%llu", (unsigned long long)(now + *us));
+    return next.p ? kv_store_compare_and_set(d, s, key, old, next, *us / 1000 + 1) : -ENOMEM;
+}
+
+static int kv_store_token_bucket(struct duda_ctx *d, struct duda_store *s, mk_str key, uint64_t interval_us,
+                                 uint64_t refill_us, uint64_t *us)
+{
+    int e;
+    size_t mark = duda_arena_mark(d);
+    do {
+        duda_arena_rewind(d, mark);
+        e = take_token(d, s, key, interval_us, refill_us, us);
+    } while (e == -ESTALE);
+    duda_arena_rewind(d, mark);
+    return e;
+}
+
 static const struct duda_store_ops ops = {.get = kv_store_get,
                                           .set = kv_store_set,
                                           .add = kv_store_add,
                                           .delete_if = kv_store_delete_if,
                                           .incr = kv_store_incr,
-                                          .replace = kv_store_replace};
+                                          .replace = kv_store_replace,
+                                          .token_bucket = kv_store_token_bucket};
 
 struct duda_store duda_kv_store_backend(struct duda_kv *kv)
 {

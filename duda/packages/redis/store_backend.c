@@ -117,12 +117,38 @@ static int redis_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key
     return e == -EREMOTEIO ? -EDOM : e ? e : is_kept ? 0 : -ENOLINK;
 }
 
+/* The value is the time at which the bucket is full, in microseconds of the clock of Redis. A negative result is the
+ * time until the bucket is full, a positive one the time until there is a token. */
+static int redis_store_token_bucket(struct duda_ctx *d, struct duda_store *s, mk_str key,
+                                    uint64_t interval_us, uint64_t refill_us, uint64_t *us)
+{
+    static struct duda_redis_script take_token = {
+        .source = "local t = redis.call('TIME') local now = t[1] * 1000000 + t[2] "
+                  "local full = tonumber(redis.call('GET', KEYS[1]) or '0') "
+                  "if full < now or full > now + ARGV[2] then full = now end "
+                  "full = full + ARGV[1] "
+                  "if full - now > tonumber(ARGV[2]) then return full - now - ARGV[2] end "
+                  "redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.floor((full - now) / "
+                  "1000) + 1) "
+                  "return now - full"};
+    struct duda_redis_reply reply;
+    struct own_key buf;
+    const mk_str arguments[] = {format_reserved_key(&buf, key), format_number(d, (int64_t)interval_us),
+                                format_number(d, (int64_t)refill_us)};
+    int e = redis_eval_replicated(d, s->ctx, &reply, &take_token, 1, arguments, 3, NULL);
+    if (e)
+        return e;
+    *us = (uint64_t)(reply.number < 0 ? -reply.number : reply.number);
+    return reply.number > 0 ? -EDQUOT : 0;
+}
+
 static const struct duda_store_ops ops = {.get = redis_store_get,
                                           .set = redis_store_set,
                                           .add = redis_store_add,
                                           .delete_if = redis_store_delete_if,
                                           .incr = redis_store_incr,
                                           .replace = redis_store_replace,
+                                          .token_bucket = redis_store_token_bucket,
                                           .is_remote = true};
 
 struct duda_store redis_store_backend(struct duda_redis *r, mk_str name)

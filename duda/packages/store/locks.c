@@ -4,6 +4,7 @@
  * owner may have died or run on another machine. */
 #include <duda/memory.h>
 #include <duda/request.h>
+#include <duda/response.h>
 #include <duda/wait.h>
 #include <errno.h>
 #include <monkey/text.h>
@@ -207,4 +208,50 @@ int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *s, mk_str key, 
     if (e == -ENOLINK) /* the server has counted the use; replicas do not matter here */
         e = 0;
     return e ? e : n > max ? -EDQUOT : 0;
+}
+
+enum { REFILL_MAX_DAYS = 366, NUMBER_SIZE = 24 };
+
+static int set_number_header(struct duda_ctx *d, const char *name, uint64_t n)
+{
+    char buf[NUMBER_SIZE];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_add_num(&text, n);
+    int e = duda_header_set(d, name, mk_buf_str(&text));
+    return e == -EALREADY ? 0 : e; /* a task has no response, and a response may have started */
+}
+
+static uint64_t round_up_to_seconds(uint64_t us)
+{
+    return us / 1000000 + (us % 1000000 != 0);
+}
+
+static int set_bucket_headers(struct duda_ctx *d, int64_t capacity, uint64_t refill_us, uint64_t us,
+                              bool is_empty)
+{
+    uint64_t n = (uint64_t)capacity, interval = refill_us / n, used = us / interval + (us % interval != 0);
+    int e = set_number_header(d, "RateLimit-Limit", n);
+    e = e ? e : set_number_header(d, "RateLimit-Remaining", is_empty || used > n ? 0 : n - used);
+    e = e ? e : set_number_header(d, "RateLimit-Reset", round_up_to_seconds(is_empty ? refill_us : us));
+    return e || !is_empty ? e : set_number_header(d, "Retry-After", round_up_to_seconds(us));
+}
+
+int duda_store_token_bucket(struct duda_ctx *d, struct duda_store *s, mk_str key, int64_t capacity,
+                            uint64_t refill_ms)
+{
+    struct store_key_buf buf;
+    uint64_t us = 0, refill_us = refill_ms * 1000;
+    if (!s)
+        return -ENODEV;
+    if (!key.len || key.len > DUDA_STORE_KEY_MAX || capacity <= 0 ||
+        refill_ms > REFILL_MAX_DAYS * UINT64_C(86400000) || refill_us < (uint64_t)capacity)
+        return -EINVAL;
+    if (!s->ops->token_bucket)
+        return -EOPNOTSUPP;
+    key = store_key_format(&buf, STORE_KEY_BUCKET, duda_scope(d), key);
+    int result = s->ops->token_bucket(d, s, key, refill_us / (uint64_t)capacity, refill_us, &us);
+    if (result && result != -EDQUOT)
+        return result;
+    int e = set_bucket_headers(d, capacity, refill_us, us, result);
+    return e ? e : result;
 }

@@ -120,10 +120,19 @@ static int memory_store_rate_limit(struct duda_ctx *d, struct duda_store *s, mk_
                                    uint64_t window_ms)
 {
     const struct store_worker *all = s->ctx;
-    uint64_t expires = window_ms ? expiry_time(window_ms) : UINT64_MAX;
+    uint64_t now = mk_clock_us(), window = window_ms < UINT64_MAX / 2000 ? window_ms * 1000 : 0;
     (void)d;
-    return record_operation(s, store_rate_limiter_count(&all->counters, key, max > 0 ? (uint64_t)max : 0,
-                                                        mk_clock_ms(), expires));
+    return record_operation(s, store_rate_limiter_count(&all->counters, key, max > 0 ? (uint64_t)max : 0, now,
+                                                        window ? now + window : UINT64_MAX));
+}
+
+static int memory_store_token_bucket(struct duda_ctx *d, struct duda_store *s, mk_str key,
+                                     uint64_t interval_us, uint64_t refill_us, uint64_t *us)
+{
+    const struct store_worker *all = s->ctx;
+    (void)d;
+    return record_operation(
+        s, store_rate_limiter_take_token(&all->counters, key, interval_us, refill_us, mk_clock_us(), us));
 }
 
 static const struct duda_store_ops ops = {.get = memory_store_get,
@@ -132,7 +141,8 @@ static const struct duda_store_ops ops = {.get = memory_store_get,
                                           .delete_if = memory_store_delete_if,
                                           .incr = memory_store_incr,
                                           .replace = memory_store_replace,
-                                          .rate_limit = memory_store_rate_limit};
+                                          .rate_limit = memory_store_rate_limit,
+                                          .token_bucket = memory_store_token_bucket};
 
 struct duda_store store_memory_backend(struct store_worker *all)
 {

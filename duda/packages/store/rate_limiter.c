@@ -91,18 +91,60 @@ static int count_bucket_use(struct bucket *bucket, uint64_t subject, uint64_t ma
     return c->n > max ? -EDQUOT : 0;
 }
 
+/* A bucket is a counter that expires when it is full. Its level, for the choice of the counter to evict, is the time
+ * until then. */
+static int take_bucket_token(struct bucket *bucket, uint64_t subject, uint64_t interval, uint64_t refill,
+                             uint64_t now, uint64_t *left)
+{
+    struct counter *c = find_counter(bucket, subject, now);
+    uint64_t is_full_at = c->subject == subject && !is_counter_expired(c, now) ? c->expires : now;
+    if (is_full_at - now + interval > refill) {
+        *left = is_full_at - now + interval - refill;
+        return -EDQUOT;
+    }
+    *left = is_full_at - now + interval;
+    *c = (struct counter){.subject = subject, .expires = now + *left, .n = *left, .max = refill};
+    return 0;
+}
+
+/* Returns the locked shard of the key; NULL if another process has held it for too long. */
+static struct store_rate_limiter_shard *lock_shard(const struct store_rate_limiter *c, uint64_t subject)
+{
+    struct store_rate_limiter_shard *p = shard_at(c, subject % STORE_RATE_LIMITER_SHARDS);
+    int e = store_shm_mutex_lock(&p->lock);
+    if (e == -EBUSY)
+        return NULL;
+    if (e)
+        memset(p->lines, 0, c->n_lines * sizeof *p->lines);
+    return p;
+}
+
+static struct bucket *bucket_of(const struct store_rate_limiter *c, struct store_rate_limiter_shard *shard,
+                                uint64_t subject)
+{
+    return &shard->lines[(subject >> 8) % c->n_lines];
+}
+
 int store_rate_limiter_count(const struct store_rate_limiter *c, mk_str key, uint64_t max, uint64_t now,
                              uint64_t expires)
 {
     uint64_t subject = mk_hash(&shard_at(c, 0)->key, key);
-    struct store_rate_limiter_shard *p = shard_at(c, subject % STORE_RATE_LIMITER_SHARDS);
-    int e = store_shm_mutex_lock(&p->lock);
-    if (e == -EBUSY)
-        return e;
-    if (e)
-        memset(p->lines, 0, c->n_lines * sizeof *p->lines);
-    struct bucket *bucket = &p->lines[(subject >> 8) % c->n_lines];
-    e = count_bucket_use(bucket, subject ? subject : 1, max, now, expires);
+    struct store_rate_limiter_shard *p = lock_shard(c, subject);
+    if (!p)
+        return -EBUSY;
+    int e = count_bucket_use(bucket_of(c, p, subject), subject ? subject : 1, max, now, expires);
+    pthread_mutex_unlock(&p->lock);
+    return e;
+}
+
+int store_rate_limiter_take_token(const struct store_rate_limiter *c, mk_str key, uint64_t interval,
+                                  uint64_t refill, uint64_t now, uint64_t *left)
+{
+    uint64_t subject = mk_hash(&shard_at(c, 0)->key, key);
+    struct store_rate_limiter_shard *p = lock_shard(c, subject);
+    if (!p)
+        return -EBUSY;
+    int e = take_bucket_token(bucket_of(c, p, subject), subject ? subject : 1, interval, refill, now, left);
     pthread_mutex_unlock(&p->lock);
     return e;
 }

@@ -39,7 +39,13 @@ void store_worker_broadcast(struct store_worker *all, mk_str message);
 
 /* The first letter of a key names its table. Services can neither read nor create keys of other tables,
  * because scopes contain no colon. */
-enum { STORE_KEY_VALUE = 'v', STORE_KEY_LOCK = 'l', STORE_KEY_LIMIT = 'n', STORE_KEY_SESSION = 's' };
+enum {
+    STORE_KEY_VALUE = 'v',
+    STORE_KEY_LOCK = 'l',
+    STORE_KEY_LIMIT = 'n',
+    STORE_KEY_BUCKET = 'b',
+    STORE_KEY_SESSION = 's'
+};
 
 struct store_key_buf {
     char text[2 + DUDA_SCOPE_MAX + 1 + DUDA_STORE_KEY_MAX];

@@ -79,6 +79,40 @@ static void rate_limiter_evicts_first_to_expire_of_equals(void **state)
     assert_int_equal(lost, 0);
 }
 
+static int take(const char *key, uint64_t now, uint64_t *left)
+{
+    return store_rate_limiter_take_token(&counters, mk_str_from_c(key), 10, 30, now, left);
+}
+
+static void rate_limiter_bucket_refills_evenly(void **state)
+{
+    uint64_t left;
+    (void)state;
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_int_equal(take("a", NOW, &left), 0);
+        assert_int_equal(left, i * 10);
+    }
+    assert_int_equal(take("a", NOW + 4, &left), -EDQUOT);
+    assert_int_equal(left, 6);
+    assert_int_equal(take("a", NOW + 10, &left), 0);
+    assert_int_equal(left, 30);
+    assert_int_equal(take("a", NOW + 19, &left), -EDQUOT);
+    assert_int_equal(take("b", NOW + 19, &left), 0);
+    assert_int_equal(take("a", NOW + 100, &left), 0); /* it was full again */
+    assert_int_equal(left, 10);
+}
+
+static void rate_limiter_random_keys_do_not_evict_empty_bucket(void **state)
+{
+    uint64_t left;
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(take("root", NOW, &left), 0);
+    for (unsigned i = 0; i < 200000; i++)
+        assert_int_equal(use_made_up(i), 0);
+    assert_int_equal(take("root", NOW, &left), -EDQUOT);
+}
+
 static void rate_limiter_too_small_table_is_rejected(void **state)
 {
     static char small[4096];
@@ -118,6 +152,8 @@ int main(void)
         fixture_test(rate_limiter_rejects_over_limit_until_window_ends, setup, teardown),
         fixture_test(rate_limiter_random_keys_do_not_evict_counter_near_limit, setup, teardown),
         fixture_test(rate_limiter_evicts_first_to_expire_of_equals, setup, teardown),
+        fixture_test(rate_limiter_bucket_refills_evenly, setup, teardown),
+        fixture_test(rate_limiter_random_keys_do_not_evict_empty_bucket, setup, teardown),
         fixture_test(rate_limiter_too_small_table_is_rejected, setup, teardown),
         fixture_test(rate_limiter_reopened_table_keeps_counters, setup, teardown),
         fixture_test(rate_limiter_killed_process_leaves_no_lock, setup, teardown),
