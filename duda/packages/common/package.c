@@ -57,7 +57,7 @@ int package_load(const struct package_type *kind, struct mk_config *config, void
     while ((settings = mk_config_section(config, kind->table, settings)))
         if (validate_section(kind, config, all, settings))
             all->v[all->n++] = settings;
-    if (!all->n)
+    if (!all->n && !kind->works_without_section)
         mk_config_warn(config, NULL, NULL, "%s is loaded, but there is no section [%s] with a key %s",
                        kind->plugin->name, kind->table->section, kind->location);
     for (size_t i = 0; kind->declare && i < all->n; i++)

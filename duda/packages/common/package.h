@@ -97,9 +97,10 @@ struct package_sections {
 struct package_type {
     const struct mk_plugin *plugin;
     const struct mk_conf_table *table;
-    const char *name;     /* name of the package: "kv" */
-    const char *location; /* name of the key that every section must set */
-    size_t max;           /* maximum number of sections; up to PACKAGE_SECTIONS_MAX */
+    const char *name;           /* name of the package: "kv" */
+    const char *location;       /* name of the key that every section must set */
+    size_t max;                 /* maximum number of sections; up to PACKAGE_SECTIONS_MAX */
+    bool works_without_section; /* no warning, because another package may have loaded this one */
     /* Validates the other keys of a section. Reports an error and returns false if one of them is invalid. */
     bool (*check_section)(struct mk_config *config, const struct package_sections *before, void *settings);
     /* Registers the Name of a valid section with other plugins; may be NULL. */

@@ -79,7 +79,8 @@ static bool check_http_client_section(struct mk_config *config, const struct pac
 
 PACKAGE_TYPE(http, "HTTP_CLIENT", struct duda_http_client, struct duda_http_client,
              "An HTTP server to which Duda services send requests.", .location = "Server",
-             .max = DUDA_HTTP_SERVERS_MAX, .check_section = check_http_client_section);
+             .max = DUDA_HTTP_SERVERS_MAX, .works_without_section = true,
+             .check_section = check_http_client_section);
 
 struct duda_http_client *duda_http_find(struct duda_ctx *d, const char *name)
 {
