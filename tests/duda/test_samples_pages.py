@@ -32,6 +32,8 @@ def test_guestbook_sample_stores_escaped_entries(start):
     assert bad.status == 422 and "class=error" in bad.text and ">kept</textarea>" in bad.text
     forged = server.get("/", "POST", [("Content-Type", "application/x-www-form-urlencoded")], b"name=x&text=y")
     assert forged.status == 403 and "<h2>x</h2>" not in ana.get("/").text
+    style = server.get(re.search(r'href="(/static/guestbook\.\w+\.css)"', page)[1])
+    assert style["Content-Type"].startswith("text/css") and "immutable" in style["Cache-Control"]
 
 
 @needs("kv", "auth")

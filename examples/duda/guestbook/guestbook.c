@@ -85,5 +85,5 @@ static int write_entry(struct duda_ctx *d)
     return e ? e : duda_redirect(d, 303, MK_STR("/"));
 }
 
-DUDA_SERVICE(guestbook, DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The book."),
-             DUDA_POST("/", write_entry, "Writes an entry."));
+DUDA_SERVICE(guestbook, DUDA_ASSETS("/static"), DUDA_BEFORE(duda_csrf_check),
+             DUDA_GET("/", show, "The book."), DUDA_POST("/", write_entry, "Writes an entry."));
