@@ -152,6 +152,14 @@ def test_manifests_use_the_same_images():
     assert COMPOSE["x-node"]["build"]["dockerfile"] == str((FOLDER / "Containerfile").relative_to(ROOT))
 
 
+def test_guide_develops_in_the_first_stage_of_the_image():
+    guide = (ROOT / "docs/guide/containers.md").read_text()
+    target, image, file = re.search(r"docker build --target (\S+) -t (\S+) -f (\S+) \.", guide).groups()
+    stages = re.findall(r"^FROM \S+ AS (\w+)$", (ROOT / file).read_text(), re.MULTILINE)
+    assert stages == [target] and f" {image} monkey run -p 0.0.0.0:2001 " in guide
+    assert json.loads(re.search(r"^    (\{.*\})$", guide, re.MULTILINE)[1]) == {"image": image, "forwardPorts": [2001]}
+
+
 def test_image_installs_the_libraries_the_server_loads():
     """This test needs Debian 12, the base system of the image."""
     release = ROOT / "build/dev/monkey"

@@ -39,7 +39,7 @@ def post(server, path, body, *fields):
 
 
 def test_cookbook_has_all_recipes():
-    assert PAGE.count("```c\n") == len(RECIPES) == 13
+    assert PAGE.count("```c\n") == len(RECIPES) == 14
     assert list(TEMPLATES) == ["guests.html", "layout.html", "products.html"]
 
 
@@ -62,6 +62,17 @@ def test_form_recipe_checks_the_csrf_token(server):
     assert (answer.status, answer["Location"]) == (303, "/guests")
     assert "  <li>&lt;b&gt;\n" in server.get("/guests").text
     assert "must be a string of 1 to 40 characters" in post(server, "/guests", f"csrf_token={token}&name=", FORM, cookie).text
+
+
+def test_feature_flags_recipe_changes_flags(server):
+    def statuses():
+        return [server.get("/checkout").status for _ in range(3)]
+
+    assert statuses() == [404] * 3
+    for percent, status in ((100, 200), (0, 404), (100, 200)):
+        assert server.get("/features/checkout2", "PUT", body=str(percent).encode()).status == 204
+        assert statuses() == [status] * 3
+    assert server.get("/features/checkout2", "PUT", body=b"1000").status == 413
 
 
 def test_upload_recipe_limits_the_body(server):

@@ -42,7 +42,7 @@ headers. For a first example, see [Write a plugin in ten minutes](../guide/plugi
 """)
 DUDA = Book(
     folder="duda/include/duda", page="docs/reference/duda-api.md", prefix="duda", names="duda",
-    order="service cors url request response form json body upload cookie session render template websocket topic memory wait lock config "
+    order="service cors url pagination request response form json body upload cookie session render template websocket topic memory wait lock config "
           "test store jobs kv redis memcached sql postgres http smtp subprocess crypto auth jwt oidc gzip csv chart qr mail mime multipart schema "
           "value".split(),
     head="""# The interface of Duda
@@ -78,7 +78,9 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | password hash, JWT | bcrypt, PyJWT | duda_password_hash(), duda_jwt_verify() |
 | template, view, layout | `render_template()`, `res.render()`, Jinja, EJS, Mustache | duda_render() |
 | server-sent events, WebSocket | `EventSource`, ws | duda_sse_send(), duda_websocket_open() |
+| keep-alive, heartbeat, reconnection of an event stream | sse-starlette `ping` | duda_sse_set_keep_alive(), duda_sse_last_id() |
 | broadcast, publish and subscribe | Socket.IO rooms | duda_topic_publish(), duda_topic_attach() |
+| broadcast to all but the sender | `socket.broadcast.emit()` | duda_topic_publish_others() |
 | background task, work after the response | `BackgroundTasks` | duda_after_response(), duda_task_spawn() |
 | job queue, worker queue | Celery, RQ, BullMQ | duda_jobs_enqueue(), duda_jobs_register() |
 | blocking work in a thread, thread pool | `run_in_threadpool()`, worker_threads | duda_offload() |
@@ -89,8 +91,9 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | current user, role, permission | `req.user`, `current_user` | duda_identity(), duda_require_role() |
 | download (Content-Disposition) | `res.download()`, `as_attachment` | duda_attachment(), duda_send_file() |
 | ETag, conditional request, 304, range | `req.fresh`, `conditional=True` | duda_auto_etag(), duda_check_preconditions(), duda_make_conditional() |
-| rate limit | express-rate-limit, slowapi | struct duda_route, duda_store_rate_limit() |
-| URL of a route | `url_for()`, `reverse()` | duda_url_for() |
+| rate limit, token bucket, quota | express-rate-limit, slowapi | struct duda_route, duda_store_rate_limit(), duda_store_token_bucket() |
+| URL of a route, URL with another query | `url_for()`, `reverse()` | duda_url_for(), duda_url_with_query() |
+| pagination, pages of a list, Link header, cursor | `paginate()`, express-paginate, fastapi-pagination | duda_page_read(), duda_page_links(), duda_cursor_new() |
 | CORS | cors, Flask-CORS | DUDA_CORS(), struct duda_cors |
 | cache with TTL | Flask-Caching | duda_store_get(), duda_store_set() |
 | lock, mutex | `asyncio.Lock` | duda_lock(), duda_store_lock() |
@@ -100,11 +103,13 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | log a message, logger, structured log, request ID | `app.logger`, winston, morgan | duda_log(), duda_log_fields(), duda_request_id() |
 | metrics, counter, histogram | prom-client, prometheus_client | DUDA_COUNTER(), DUDA_GAUGE(), DUDA_HISTOGRAM() |
 | startup, shutdown, lifespan | `lifespan`, `on_event` | DUDA_START(), DUDA_STOP() |
+| graceful shutdown, drain | terminus, `server.close()`, `SIGTERM` | duda_end_on_drain(), duda_is_draining() |
+| readiness, health check, probe | terminus, `/healthz` | duda_set_readiness() |
 | config value, environment variable, secret | `process.env`, `app.config` | duda_settings(), duda_secret() |
 | error response (RFC 9457), error handler, abort | `HTTPException`, `abort()`, `errorhandler`, `next(err)` | duda_problem(), DUDA_ERROR(), duda_error_problem() |
 | content negotiation | `req.accepts()`, `accept_mimetypes` | duda_accepts() |
 | stream a response | `res.write()`, `stream_with_context()`, `StreamingResponse` | duda_flush() |
-| upload progress, large upload | busboy | duda_multipart_read() |
+| upload progress, large upload, body as a file | busboy, `req.pipe()` | duda_multipart_read(), duda_body_save() |
 | send mail | nodemailer, smtplib | duda_smtp_send() |
 | subprocess | `child_process`, subprocess | duda_subprocess_run() |
 | test client | supertest, `TestClient` | `duda/test.h` |
