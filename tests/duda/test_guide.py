@@ -110,7 +110,7 @@ def test_every_name_for_users_of_other_frameworks_exists():
         if re.fullmatch(r"(duda_\w+|DUDA_\w+)(\(\))?|struct duda_\w+", name):
             found = re.search(rf"\b{name.removesuffix('()').removeprefix('struct ')}\b", declared)
         elif re.fullmatch(r"\.\w+", name):
-            found = re.search(rf"\b{name[1:]};", declared)
+            found = name == ".env" or re.search(rf"\b{name[1:]};", declared)
         elif name.startswith("monkey "):
             found = re.search(rf"\b{name.split()[1]}\b", program)
         elif re.fullmatch(r"[A-Z]\w+", name):
