@@ -92,7 +92,11 @@ static bool is_linker_context_line(mk_str line)
 
 static void append_undefined_error(struct mk_buf *out, mk_str line, const char *symbol)
 {
-    size_t location = location_len(line);
+    size_t location = location_len(line), program = mk_str_find(line, ' ');
+    if (!location && program != MK_STR_NONE && program > 0 && line.p[program - 1] == ':') {
+        line = mk_str_skip(line, program + 1); /* for all but the first symbol: "LINKER: FILE:LINE: ..." */
+        location = location_len(line);
+    }
     if (location)
         mk_buf_addf(out, "%.*s: ", MK_STR_ARG(mk_str_first(line, location)));
     mk_buf_addf(out, "error: `%s` is used, but not defined\n", symbol);

@@ -2,6 +2,7 @@
 #include "servers.h"
 
 #include "config_include.h"
+#include "crash.h"
 #include "env_file.h"
 #include "messages.h"
 #include "options.h"
@@ -302,6 +303,59 @@ static bool start_back_server(struct dev_servers *s, struct dev_process *c, cons
     return ok;
 }
 
+/* Replaces the report of a crash during startup with source lines. The master has started the worker several
+ * times: the first report suffices. */
+static void format_startup_crash(struct mk_buf *text)
+{
+    struct mk_buf out = mk_buf_growing(TEXT_MAX);
+    struct dev_stderr_reader reader = {.crash = mk_buf_growing(TEXT_MAX)};
+    mk_str rest = mk_buf_str(text);
+    bool in_report = false, is_done = false;
+    while (rest.len) {
+        mk_str line = mk_str_cut(&rest, '\n');
+        bool ends = mk_str_eq(line, MK_STR(DEV_CRASH_END));
+        in_report = in_report || mk_str_starts(line, MK_STR(DEV_CRASH_HEAD));
+        if (in_report && !is_done)
+            mk_buf_addf(&reader.crash, "%.*s\n", MK_STR_ARG(line));
+        if (ends && !is_done) {
+            mk_buf_add(&out, MK_STR("The service crashed when it was started: "));
+            dev_stderr_reader_format_crash(&reader, &out);
+            is_done = true;
+        }
+        if (!in_report && !(is_done && is_crash_message(line)) && !is_routine_message(line))
+            mk_buf_addf(&out, "%.*s\n", MK_STR_ARG(line));
+        in_report = in_report && !ends;
+    }
+    mk_buf_free(&reader.crash);
+    mk_buf_free(text);
+    *text = out;
+}
+
+static void replace_text(struct mk_buf *text, mk_str from, const char *to)
+{
+    struct mk_buf out = mk_buf_growing(TEXT_MAX);
+    mk_str all = mk_buf_str(text);
+    const char *at;
+    while (from.len && all.len && (at = memmem(all.p, all.len, from.p, from.len))) {
+        mk_buf_addf(&out, "%.*s%s", (int)(at - all.p), all.p, to);
+        all = mk_str_skip(all, (size_t)(at - all.p) + from.len);
+    }
+    mk_buf_add(&out, all);
+    mk_buf_free(text);
+    *text = out;
+}
+
+/* Replaces the paths of objects, which are in the cache, with those of their sources. Messages shorten long
+ * paths to the name of the file. */
+static void name_sources(struct mk_buf *text, const struct dev_source_set *u)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        mk_str object = mk_str_from_c(dev_source_set_object_path(u->at[i]));
+        replace_text(text, object, u->at[i]->path);
+        replace_text(text, mk_str_skip(object, mk_str_find_last(object, '/') + 1), u->at[i]->path);
+    }
+}
+
 bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set *u, const char *extra,
                               struct mk_buf *error)
 {
@@ -313,6 +367,8 @@ bool dev_servers_replace_back(struct dev_servers *s, const struct dev_source_set
     mk_buf_free(&out);
     ok = ok && dev_paths_format(next, "%s/back-%u", s->folder, s->number + 1) &&
          dev_paths_format(path, "%s/back", s->folder);
+    format_startup_crash(error);
+    name_sources(error, u);
     dev_messages_strip_internal_paths(error, s->folder);
     /* From here on, new connections go to the new server. */
     if (!ok || rename(next, path) < 0) {

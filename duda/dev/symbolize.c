@@ -5,6 +5,7 @@
 #include "process.h"
 
 #include <limits.h>
+#include <monkey/mem.h>
 #include <monkey/str.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FRAMES_SHOWN = 16, OUTPUT_MAX = 16 * 1024 };
+enum { FRAMES_SHOWN = 16, OUTPUT_MAX = 512 * 1024 };
 
 bool dev_symbolize_parse_frame(mk_str line, struct dev_frame *f)
 {
@@ -27,23 +28,6 @@ bool dev_symbolize_parse_frame(mk_str line, struct dev_frame *f)
     f->offset = strtoull(buf, NULL, 16);
     f->symbol = mk_str_trim(line);
     return true;
-}
-
-/* Gets "function\nfile:line\n" of an instruction. Returns false if the program cannot resolve the address. */
-static bool run_addr2line(const char *program, const struct dev_frame *f, struct mk_buf *output)
-{
-    struct dev_argv words;
-    dev_argv_init(&words);
-    dev_argv_add(&words, mk_str_from_c(program));
-    dev_argv_add(&words, MK_STR("-f"));
-    dev_argv_add(&words, MK_STR("-e"));
-    dev_argv_add(&words, f->object);
-    /* All other frames are return addresses: subtracts one to get the call instruction. */
-    dev_argv_addf(&words, "0x%llx", f->is_first || !f->offset ? f->offset : f->offset - 1);
-    mk_buf_clear(output);
-    bool ok = dev_process_run(&words, output) == 0;
-    dev_argv_free(&words);
-    return ok;
 }
 
 bool dev_symbolize_parse_location(mk_str text, mk_str *path, uint64_t *row)
@@ -75,33 +59,108 @@ static bool is_readable(mk_str path)
     return len > 0 && len < PATH_MAX && access(name, R_OK) == 0;
 }
 
-static void write_frame(const struct dev_error_page *p, const struct dev_frame *f, bool *excerpted)
+/* ---- Source lines ---- */
+
+enum { STACK_MAX = 64 };
+
+struct stack_frame {
+    struct dev_frame f;
+    mk_str location; /* "FILE:LINE"; absent: unknown */
+    bool is_resolved;
+};
+
+/* The frames to write, and the output of addr2line, to which they point. */
+struct stack {
+    struct stack_frame at[STACK_MAX];
+    size_t n;
+    struct mk_buf outputs[STACK_MAX];
+    size_t n_outputs;
+};
+
+/* Prints "FUNCTION\nFILE:LINE\n" for each unresolved frame of the object. Returns false if the program cannot
+ * be run. */
+static bool run_addr2line(const char *program, const struct stack *s, mk_str object, struct mk_buf *output)
 {
-    struct mk_buf output = mk_buf_growing(OUTPUT_MAX);
+    struct dev_argv words;
+    dev_argv_init(&words);
+    dev_argv_add(&words, mk_str_from_c(program));
+    dev_argv_add(&words, MK_STR("-C"));
+    dev_argv_add(&words, MK_STR("-f"));
+    dev_argv_add(&words, MK_STR("-e"));
+    dev_argv_add(&words, object);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct dev_frame *f = &s->at[i].f;
+        /* All frames but the first are return addresses: subtracts one to get the call instruction. */
+        if (!s->at[i].is_resolved && mk_str_eq(f->object, object))
+            dev_argv_addf(&words, "0x%llx", f->is_first || !f->offset ? f->offset : f->offset - 1);
+    }
+    mk_buf_clear(output);
+    bool ok = dev_process_run(&words, output) == 0;
+    dev_argv_free(&words);
+    return ok;
+}
+
+/* Returns the next line, without messages of addr2line about the debug information. */
+static mk_str next_output_line(mk_str *rest)
+{
+    static const char *const messages[] = {"addr2line: ", "BFD: ", "DWARF error"};
+    mk_str line = MK_STR_NULL;
+    for (bool skips = true; skips && rest->p;) {
+        line = mk_str_cut(rest, '\n');
+        skips = false;
+        for (size_t i = 0; line.len && i < MK_LEN(messages); i++)
+            skips = skips || memmem(line.p, line.len, messages[i], strlen(messages[i]));
+    }
+    return line;
+}
+
+/* Resolves all frames of one object with a single call, because reading the debug information of a library
+ * may take a second. */
+static void resolve_object(struct stack *s, mk_str object)
+{
+    struct mk_buf *output = &s->outputs[s->n_outputs++];
+    *output = mk_buf_growing(OUTPUT_MAX);
+    bool ok =
+        run_addr2line("addr2line", s, object, output) || run_addr2line("llvm-addr2line", s, object, output);
+    mk_str rest = ok ? mk_buf_str(output) : MK_STR_NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        struct stack_frame *frame = &s->at[i];
+        if (frame->is_resolved || !mk_str_eq(frame->f.object, object))
+            continue;
+        mk_str function = next_output_line(&rest);
+        frame->location = next_output_line(&rest);
+        frame->is_resolved = true;
+        if (function.len && function.p[0] != '?')
+            frame->f.symbol = function;
+    }
+}
+
+/* Returns whether the developer can change the file, unlike the headers of a library. */
+static bool is_own_source(mk_str path)
+{
+    return !mk_str_starts(path, MK_STR("/usr/")) && is_readable(path);
+}
+
+static void write_frame(const struct dev_error_page *p, const struct stack_frame *frame, bool *excerpted)
+{
+    const struct dev_frame *f = &frame->f;
     char text[512];
-    mk_str path, symbol = f->symbol;
+    mk_str path, symbol = mk_str_first(f->symbol.len ? f->symbol : MK_STR("?"), 200);
     uint64_t row = 0;
-    bool known = run_addr2line("addr2line", f, &output) || run_addr2line("llvm-addr2line", f, &output);
-    mk_str rest = mk_buf_str(&output), function = mk_str_cut(&rest, '\n');
-    known = known && dev_symbolize_parse_location(mk_str_cut(&rest, '\n'), &path, &row);
-    if (known && function.len && function.p[0] != '?')
-        symbol = function;
-    if (!known)
-        path = f->object;
-    snprintf(text, sizeof text, "in %.*s%s", MK_STR_ARG(mk_str_first(symbol.len ? symbol : MK_STR("?"), 200)),
-             symbol.len ? "()" : "");
-    if (known && !*excerpted && is_service_frame(f) && is_readable(path)) {
+    bool known = frame->location.p && dev_symbolize_parse_location(frame->location, &path, &row);
+    bool has_arguments = mk_str_find(symbol, '(') != MK_STR_NONE; /* a demangled name of C++ */
+    snprintf(text, sizeof text, "in %.*s%s", MK_STR_ARG(symbol), f->symbol.len && !has_arguments ? "()" : "");
+    if (known && !*excerpted && is_service_frame(f) && is_own_source(path)) {
         *excerpted = true;
         dev_error_page_add_excerpt(p, path, row, 0, mk_str_from_c(text));
-    } else {
-        struct mk_buf line = mk_buf_growing(8192);
-        mk_buf_addf(&line, "%s, %.*s", text, MK_STR_ARG(path));
-        if (known)
-            mk_buf_addf(&line, ":%llu", (unsigned long long)row);
-        dev_error_page_add_text(p, mk_buf_str(&line));
-        mk_buf_free(&line);
+        return;
     }
-    mk_buf_free(&output);
+    struct mk_buf line = mk_buf_growing(8192);
+    mk_buf_addf(&line, "%s, %.*s", text, MK_STR_ARG(known ? path : f->object));
+    if (known)
+        mk_buf_addf(&line, ":%llu", (unsigned long long)row);
+    dev_error_page_add_text(p, mk_buf_str(&line));
+    mk_buf_free(&line);
 }
 
 /* Returns whether the frame belongs to the server, which has called the handler. */
@@ -127,14 +186,14 @@ bool dev_symbolize_is_exit_report(mk_str report)
     return mk_str_starts(report, MK_STR(DEV_CRASH_HEAD DEV_CRASH_EXIT));
 }
 
-/* Writes the innermost frames, down to that of the handler. The first frame in the service's own code is
- * written at any depth, because it shows the line to fix. */
-void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report)
+/* Selects the innermost frames, down to that of the handler. The first frame in the service's own code is
+ * selected at any depth, because it shows the line to fix. */
+static void select_frames(struct stack *s, mk_str report)
 {
     struct dev_frame f = {.is_first =
                               !dev_symbolize_is_exit_report(report)}; /* exit report: return addresses only */
-    bool excerpted = false, in_service = false;
-    for (unsigned n = 0; report.p && !(in_service && n >= FRAMES_SHOWN);) {
+    bool in_service = false;
+    for (unsigned n = 0; report.p && s->n < STACK_MAX && !(in_service && n >= FRAMES_SHOWN);) {
         if (!dev_symbolize_parse_frame(mk_str_cut(&report, '\n'), &f))
             continue;
         if (in_service && is_server_frame(&f))
@@ -142,9 +201,26 @@ void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report)
         bool own = is_service_frame(&f);
         in_service = in_service || own;
         if (n++ < FRAMES_SHOWN || own)
-            write_frame(p, &f, &excerpted);
+            s->at[s->n++] = (struct stack_frame){.f = f};
         f.is_first = false;
     }
+}
+
+void dev_symbolize_write_stack(const struct dev_error_page *p, mk_str report)
+{
+    struct stack *s = mk_mem_zalloc(1, sizeof *s);
+    bool excerpted = false;
+    if (!s)
+        return;
+    select_frames(s, report);
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->at[i].is_resolved)
+            resolve_object(s, s->at[i].f.object);
+        write_frame(p, &s->at[i], &excerpted);
+    }
+    for (size_t i = 0; i < s->n_outputs; i++)
+        mk_buf_free(&s->outputs[i]);
+    mk_mem_free(s);
 }
 
 /* Returns the name without "SIG", like sigabbrev_np() of glibc, which other C libraries lack. */

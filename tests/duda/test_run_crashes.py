@@ -181,6 +181,21 @@ def test_page_of_another_request_names_the_crash_that_ended_it(faulty):
     faulty.err.wait_for(r"The service crashed: SIGSEGV.* in the handler of GET /in_libc\n")
 
 
+@pytest.mark.skipif(not shutil.which("addr2line") or not shutil.which("c++"), reason="no addr2line, or no compiler for C++")
+def test_crash_in_cpp_shows_readable_names_and_the_own_line(monkey, tmp_path):
+    """The line is that of the service, not that of the header of a library which the compiler has inlined."""
+    if not RELEASE.exists():
+        pytest.skip("the release program is not built")
+    (tmp_path / "plus.cpp").write_text('#include <duda.h>\n#include <string>\nstatic int at(struct duda_ctx *d)\n{\n    std::string text = "x";\n'
+                                       '    return duda_printf(d, "%c", text.at(7));\n}\nDUDA_SERVICE(plus, DUDA_GET("/", at, "Crashes."));\n')
+    server = monkey(args=["run", "-p", "0", tmp_path / "plus.cpp"], program=RELEASE,
+                    environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    server.allow("worker", "SIGABRT", "terminate called")
+    page = server.get("/").text
+    assert re.search(r"plus\.cpp:6: in at\(duda_ctx\*\)\n", page) and "> " in page and "_Z" not in page, page
+    assert "std::out_of_range" in page.split("Output")[1], page
+
+
 @pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
 def test_page_of_an_endless_loop_shows_its_line(faulty):
     """The watchdog kills the worker. The page shows what `monkey run` has reported before."""

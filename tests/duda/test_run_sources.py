@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sources that `monkey run` compiles: services with several files, and messages that name the developer's files."""
+import os
 import re
 import shutil
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import services
+from monkey import ROOT
 from running import BROWSER, cache, compilers, runtime, src, start  # pylint: disable=unused-import
 
+RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build/release/monkey"))
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
 
 SPLIT = r"""/* sources: util.c, more/deep.c */
@@ -81,6 +84,9 @@ def test_undefined_function_has_a_source_line(start, src, compiler):
     page = server.get("/", fields=BROWSER).text
     assert "lost.c:6: error: `missing` is used, but not defined" in page and "return missing() +" in page, page
     assert "mk_" not in page and "/usr/bin/ld" not in page, "functions of the server are not reported as undefined"
+    path.write_text(text.replace("int missing(void);", "int missing(void), other(void);").replace("missing() +", "missing() +\n        other() +"))
+    page = server.get("/").text
+    assert "lost.c:6: error: `missing`" in page and re.search(r"lost.c:[67]: error: `other`", page), "every symbol has a line"
     path.write_text(text.replace("int missing(void);", "static int missing(void) { return 0; }"))
     assert server.get("/").text == "a"
 
@@ -96,6 +102,9 @@ def test_errors_come_before_warnings(start, src):
 @pytest.mark.parametrize("name, text, message", [
     ("brk.c", '#include <duda.h>\n\nDUDA_SERVICE(My_brk, DUDA_GET("/", 0, ""));\n', "brk.c:3: error: DUDA_SERVICE(My_brk, ...): the name of a service"),
     ("hello.cpp", "int main() {}\n", "hello.cpp:1:1: error: expected DUDA_SERVICE(...)"),
+    ("early.c", '#include <duda.h>\n__attribute__((constructor)) static void early(void) { __builtin_trap(); }\n'
+     'static int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(early, DUDA_GET("/", a, "A."));\n',
+     "early.c`: it is broken: loading it crashes with signal "),
     ("twice.c", '#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
      '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n', "twice.c:5: error: `GET /:y`")])
 def test_messages_point_to_the_files_of_the_developer(start, src, tmp_path, name, text, message):
@@ -107,3 +116,15 @@ def test_messages_point_to_the_files_of_the_developer(start, src, tmp_path, name
     for text in (page.text, server.err.text):
         assert "back.conf" not in text and "monkey-run-" not in text and "/cache/" not in text, text
     server.err.wait_for(re.escape(message))
+
+
+@pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
+def test_crash_during_startup_has_a_source_line(start, src):
+    (src / "fails.c").write_text('#include <duda.h>\nstatic int begin(struct mk_worker *worker)\n{\n    (void)worker;\n    *(volatile int *)8 = 1;\n'
+                                 '    return 0;\n}\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\n'
+                                 'DUDA_SERVICE(fails, DUDA_START(begin), DUDA_GET("/", a, "A."));\n')
+    server = start(src / "fails.c", program=RELEASE)
+    for page in (server.get("/").text, server.get("/", fields=BROWSER).text):
+        assert "The service crashed when it was started: SIGSEGV" in page and "fails.c:5: in begin()" in page, page
+        assert "duda-dev" not in page and page.count("in begin()") == 1, page
+    server.err.wait_for(r"fails.c:5: in begin\(\)")

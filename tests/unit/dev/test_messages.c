@@ -77,6 +77,8 @@ static void messages_unknown_symbol_is_an_error(void **state)
     assert_string_equal(check("/s/a.c:5: warning: undefined reference to `missing'\n", &ok),
                         "/s/a.c:5: error: `missing` is used, but not defined\n");
     assert_false(ok);
+    assert_string_equal(check("/usr/bin/ld: /s/a.c:6: warning: undefined reference to `missing'\n", &ok),
+                        "/s/a.c:6: error: `missing` is used, but not defined\n");
     assert_string_equal(check("ld: x.o:(.text+0x1): undefined reference to `missing'", &ok),
                         "error: `missing` is used, but not defined\n");
     assert_false(ok);
