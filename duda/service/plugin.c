@@ -3,6 +3,8 @@
 #include <duda/store_backend.h>
 #include <errno.h>
 #include <monkey/readiness.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "service/crash_report.h"
 #include "service/readiness.h"
@@ -116,6 +118,7 @@ static int load(struct mk_config *config, void **data)
     settings->after_tasks_max = section->after_tasks_max;
     settings->shares = &section->shares;
     settings->section = section;
+    settings->loader = getpid();
     settings->session_config = duda_session_config_load(config);
     if (section->lines && !duda_symbolizer_find_program(config, &settings->sources))
         mk_config_warn(config, section, "CrashSymbols", "addr2line is not installed (package binutils)");
@@ -157,9 +160,18 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     return 0;
 }
 
+/* Lines of printf(3) in services appear at once, and a killed worker loses none, even if standard output is a
+ * file or a pipe. The buffer of a program with libmonkey is its own affair. */
+static void buffer_stdout_by_line(const struct duda_plugin_config *settings)
+{
+    if (getpid() != settings->loader)
+        (void)setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
 static int worker_start(struct mk_worker *worker, void *data)
 {
     int e = duda_worker_ctx_new(worker, data);
+    buffer_stdout_by_line(data);
     return e ? e : duda_scheduler_init(duda_worker_ctx(worker));
 }
 

@@ -5,6 +5,7 @@
 
 #include <monkey/meter.h>
 #include <monkey/route_stats.h>
+#include <sys/types.h>
 
 #include "service/crash_table.h"
 #include "service/duda_ctx.h"
@@ -30,6 +31,7 @@ struct duda_plugin_config {
     struct duda_symbolizer_config sources;
     struct duda_route_conflicts *routes; /* finds conflicts between services */
     bool is_checked;
+    pid_t loader; /* the process that has loaded the configuration: the master, or a program with libmonkey */
 };
 
 /* Sets the plugin that implements Duda. Call it once, before the other functions. */

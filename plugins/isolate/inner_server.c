@@ -115,6 +115,7 @@ int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_se
     /* Only the master of the group may use these descriptors, because a worker may be compromised. */
     close(inner->scoreboard_fd);
     close(ISOLATE_CONFIG_FD);
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* printf(3) of the service: to the log, as standard error */
     struct worker *w = mk_mem_alloc(sizeof *w);
     if (!w)
         return -ENOMEM;
