@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every struct of include/monkey and duda/include has a rule by which later releases may extend it without breaking programs that
-are already built: see "Structs that may grow" in docs/internals.md. tests/house/structs.txt names the rule of each struct. No public
-enum has the number of its values as a member.
+are already built: see "Structs that may grow" in docs/internals.md. tests/house/structs.txt names the rule of each struct. The same
+holds for the structs that callbacks take or return: the types of functions, and pointers to functions in structs and parameters. No
+public enum has the number of its values as a member.
 """
 import re
 from pathlib import Path
@@ -14,6 +15,9 @@ HEADERS = ("include/monkey", "duda/include/duda")
 RULES = ("sized", "reserved", "counted", "lent", "frozen", "rebuilt")
 STRUCT = re.compile(r"^(?:typedef )?struct (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 ENUM = re.compile(r"^enum (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+ARGUMENTS = r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)"
+POINTER = re.compile(r"((?:(?:const )?(?:struct|enum) )?\w+ \**)\(\*(\w+)\)" + ARGUMENTS)
+TYPEDEF = re.compile(r"^typedef ([^;(){}]*?)\b(\w+)" + ARGUMENTS + ";", re.MULTILINE)
 FUNCTION = re.compile(r"^MK_API ([^;(]*?)\b(\w+)\(((?:[^()]|\([^()]*\))*)\)", re.MULTILINE)
 
 
@@ -47,6 +51,31 @@ def function_complaints(name, result, arguments, rules):
     return complaints
 
 
+def callbacks(text):
+    """Returns the result, the name and the parameters of each callback, those of callbacks included."""
+    pointers = POINTER.findall(text)
+    return pointers + [inner for _, _, arguments in pointers for inner in POINTER.findall(arguments)] + TYPEDEF.findall(text)
+
+
+def callback_complaints(name, result, arguments, rules):
+    """The server calls callbacks, with structs of its own: a callback that is already built may know only their first members. It must
+    therefore get them by pointer, and must not return them by value."""
+    complaints = []
+    returned = re.fullmatch(r"struct (\w+) ", result)
+    if returned and rules.get(returned[1], "frozen") != "frozen":
+        complaints.append(f"the callback {name}() returns struct {returned[1]} by value")
+    for each in parameters(arguments):
+        found = re.match(r"(const )?struct (\w+) (\**)\w*(\[\w*\])?$", each)
+        rule = found and rules.get(found[2], "frozen")
+        if found and not found[3] and not found[4] and rule != "frozen":
+            complaints.append(f"the callback {name}() takes struct {found[2]} by value")
+        if rule == "lent" and not found[1]:
+            complaints.append(f"the callback {name}() takes struct {found[2]}, which only Duda or the server creates")
+        if rule not in (None, "frozen") and found[4]:
+            complaints.append(f"the callback {name}() takes an array of struct {found[2]}, which may grow")
+    return complaints
+
+
 def enum_complaints(name, body):
     """A count as the last enumerator changes with each new value, but plugins that are already built contain the old count."""
     last = [each.strip() for each in body.split(",") if each.strip()][-1]
@@ -68,6 +97,8 @@ def check(args):
                 complaints.append(f"{where}: struct {name}: `reserved` must be the last member of structs with this rule, and of no others")
         for name, body in ENUM.findall(text):
             complaints += [f"{where}: {each}" for each in enum_complaints(name, body)]
+        for result, name, arguments in callbacks(text):
+            complaints += [f"{where}: {each}" for each in callback_complaints(name, result, arguments, rules)]
         for result, name, arguments in FUNCTION.findall(text):
             complaints += [f"{where}: {each}" for each in function_complaints(name, result, arguments, rules)]
     return complaints + [f"{LIST}: there is no struct {name}" for name in sorted(set(rules) - seen)]
@@ -92,6 +123,20 @@ def self_test(test):
     test.expect("lent", judge(body + "MK_API int mk_f(const struct mk_s *s);\n", "lent mk_s\n"))
     test.expect("an enum", judge("enum mk_e {\n    MK_E_A,\n    MK_E_B,\n};\n", ""))
     test.expect("an enum with a count", judge("enum mk_e {\n    MK_E_A,\n    MK_ES\n};\n", ""), "enum mk_e ends with the count MK_ES")
+    pattern = body + "struct mk_ops {\n    %s;\n};\n", "%s mk_s\nfrozen mk_ops\n"
+    for title, declaration, rule, complaint in (
+            ("a callback", "int (*f)(void *ctx, struct mk_s *s)", "sized", ""),
+            ("a callback with a value", "int (*f)(void *ctx, struct mk_s s)", "sized", "the callback f.. takes struct mk_s by value"),
+            ("a callback with a frozen value", "int (*f)(void *ctx, struct mk_s s)", "frozen", ""),
+            ("a callback with an array", "int (*f)(struct mk_s s[], size_t n)", "counted", "takes an array of struct mk_s"),
+            ("a callback that returns a value", "struct mk_s (*f)(void)", "counted", "the callback f.. returns struct mk_s by value"),
+            ("a callback with a lent struct", "void (*f)(const struct mk_s *s)", "lent", ""),
+            ("a callback that fills in a lent struct", "void (*f)(struct mk_s *s)", "lent", "which only Duda or the server creates")):
+        test.expect(title, judge(pattern[0] % declaration, pattern[1] % rule), *[complaint] * bool(complaint))
+    test.expect("a callback as a parameter", judge(body + "MK_API int mk_f(void (*g)(struct mk_s s), void *ctx);\n"), "the callback g.. takes struct mk_s by value")
+    test.expect("a callback of a callback", judge(body + "MK_API void mk_f(int (*f)(bool (*g)(struct mk_s s), void *ctx));\n"), "the callback g.. takes struct mk_s by value")
+    test.expect("the type of a function", judge(body + "typedef int mk_fn(int n,\n    struct mk_s s);\n"), "the callback mk_fn.. takes struct mk_s by value")
+    test.expect("the type of a function that returns a value", judge(body + "typedef struct mk_s mk_fn(void);\n"), "returns struct mk_s by value")
     test.expect("lent, but filled in", judge(body + "MK_API int mk_f(struct mk_s *s);\n", "lent mk_s\n"), "which only Duda or the server creates")
 
 
