@@ -399,8 +399,14 @@ void duda_histogram_observe_values(struct duda_ctx *d, const struct duda_histogr
                                    const mk_str *labels, size_t n_labels)
 {
     const struct series_entry *e = find_series(d, &histogram->metric, labels, n_labels);
-    if (e && histogram->metric.kind == DUDA_METRIC_HISTOGRAM)
+    if (e)
         mk_stat_observe_fine(e->cells, value);
-    else if (e)
-        mk_stat_observe(e->cells, value);
+}
+
+void duda_duration_observe_us_values(struct duda_ctx *d, const struct duda_duration *duration, uint64_t us,
+                                     const mk_str *labels, size_t n_labels)
+{
+    const struct series_entry *e = find_series(d, &duration->metric, labels, n_labels);
+    if (e)
+        mk_stat_observe(e->cells, us);
 }

@@ -35,7 +35,7 @@ static int order(struct duda_ctx *d)
     duda_counter_add(d, &orders, 1, duda_query(d, "country"), MK_STR("card"));
     duda_counter_add(d, &plain, 2);
     duda_histogram_observe(d, &items, (uint64_t)n);
-    duda_histogram_observe(d, &checkout, (uint64_t)n * 1000, MK_STR("address"));
+    duda_duration_observe_us(d, &checkout, (uint64_t)n * 1000, MK_STR("address"));
     return duda_printf(d, "%d\n", (int)getpid());
 }
 

@@ -42,6 +42,9 @@ struct duda_gauge {
 struct duda_histogram {
     struct duda_metric metric;
 };
+struct duda_duration {
+    struct duda_metric metric;
+};
 
 /* clang-format off */
 /**
@@ -58,7 +61,7 @@ struct duda_histogram {
  *     duda_counter_add(d, &orders, 1, MK_STR("NL"), MK_STR("card"));
  *     duda_gauge_add(d, &open_carts, -1);
  *     duda_histogram_observe(d, &order_items, 3);
- *     duda_histogram_observe(d, &checkout, 1500, MK_STR("address"));
+ *     duda_duration_observe_us(d, &checkout, 1500, MK_STR("address"));
  *
  * Every combination of label values is a series of its own, which exists until the server stops. Use values
  * from a small set, never IDs or text from clients. Each metric has at most DUDA_METRIC_SERIES_MAX series.
@@ -77,7 +80,7 @@ struct duda_histogram {
     DUDA_METRIC_ENTRY(duda_histogram, DUDA_METRIC_HISTOGRAM, variable, name, __VA_ARGS__, )
 /** A histogram of durations, observed in microseconds and exported in seconds. */
 #define DUDA_DURATION(variable, name, ...)                                                                   \
-    DUDA_METRIC_ENTRY(duda_histogram, DUDA_METRIC_DURATION, variable, name, __VA_ARGS__, )
+    DUDA_METRIC_ENTRY(duda_duration, DUDA_METRIC_DURATION, variable, name, __VA_ARGS__, )
 /** Implementation of the macros above. The section lists the metrics of all source files of the service. */
 #define DUDA_METRIC_ENTRY(type_, kind_, variable, name_, help_, ...)                                         \
     static struct type_ variable = {{sizeof(struct duda_metric), kind_, name_, help_,                        \
@@ -101,9 +104,12 @@ MK_API void duda_gauge_add_values(struct duda_ctx *d, const struct duda_gauge *g
  * function or duda_gauge_add() for a gauge, never both. */
 MK_API void duda_gauge_set_values(struct duda_ctx *d, const struct duda_gauge *gauge, int64_t value,
                                   const mk_str *labels, size_t n_labels);
-/** Adds a value to a histogram: a number, or for DUDA_DURATION() a duration in microseconds. */
+/** Adds a value to a histogram. */
 MK_API void duda_histogram_observe_values(struct duda_ctx *d, const struct duda_histogram *histogram,
                                           uint64_t value, const mk_str *labels, size_t n_labels);
+/** Adds a duration, in microseconds, to a histogram of durations. */
+MK_API void duda_duration_observe_us_values(struct duda_ctx *d, const struct duda_duration *duration,
+                                            uint64_t us, const mk_str *labels, size_t n_labels);
 
 #ifndef __cplusplus
 /** The label values of a call and their number, as two arguments. */
@@ -116,6 +122,8 @@ MK_API void duda_histogram_observe_values(struct duda_ctx *d, const struct duda_
 #define duda_gauge_set(d, gauge, value, ...) duda_gauge_set_values(d, gauge, value, DUDA_LABELS(__VA_ARGS__))
 #define duda_histogram_observe(d, histogram, value, ...)                                                     \
     duda_histogram_observe_values(d, histogram, value, DUDA_LABELS(__VA_ARGS__))
+#define duda_duration_observe_us(d, duration, us, ...)                                                       \
+    duda_duration_observe_us_values(d, duration, us, DUDA_LABELS(__VA_ARGS__))
 #endif
 
 #ifdef __cplusplus
@@ -148,6 +156,13 @@ inline void duda_histogram_observe(struct duda_ctx *d, const struct duda_histogr
 {
     const mk_str values[] = {mk_str{}, labels...};
     duda_histogram_observe_values(d, histogram, value, values + 1, sizeof...(labels));
+}
+template <typename... strings>
+inline void duda_duration_observe_us(struct duda_ctx *d, const struct duda_duration *duration, uint64_t us,
+                                     const strings &...labels)
+{
+    const mk_str values[] = {mk_str{}, labels...};
+    duda_duration_observe_us_values(d, duration, us, values + 1, sizeof...(labels));
 }
 #endif
 
