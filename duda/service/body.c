@@ -155,24 +155,34 @@ static int respond_json_errors(struct duda_ctx *d, int e, const struct duda_vali
     }
 }
 
-int duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
-                   const struct mk_json_limits *limits)
+int duda_schema_check_size(struct duda_ctx *d, const struct duda_schema *schema, size_t size)
+{
+    if (size == schema->size)
+        return 0;
+    return duda_reason(d, -EFAULT, "the schema of `%s` describes %zu bytes, but the struct has %zu bytes",
+                       schema->name ? schema->name : "", schema->size, size);
+}
+
+int duda_bind_json_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out, size_t size,
+                           const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
     mk_str text;
-    int e = receive_json_body(d, limits, &text);
+    int e = duda_schema_check_size(d, schema, size);
+    e = e ? e : receive_json_body(d, limits, &text);
     return e ? e
              : respond_json_errors(d, duda_json_read(text, schema, &memory, limits, out, &errors), &errors);
 }
 
-int duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t *n,
-                        const struct mk_json_limits *limits)
+int duda_bind_json_list_checked(struct duda_ctx *d, const struct duda_schema *schema, void *list, size_t size,
+                                size_t *n, const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
     mk_str text;
-    int e = receive_json_body(d, limits, &text);
+    int e = duda_schema_check_size(d, schema, size);
+    e = e ? e : receive_json_body(d, limits, &text);
     return e ? e
              : respond_json_errors(d, duda_json_read_list(text, schema, &memory, limits, list, n, &errors),
                                    &errors);
@@ -187,12 +197,15 @@ int duda_read_json(struct duda_ctx *d, struct duda_value *out, const struct mk_j
     return e ? e : respond_json_errors(d, duda_json_read_value(text, &memory, limits, out, &errors), &errors);
 }
 
-int duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema, void *out)
+int duda_bind_query_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out, size_t size)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct mk_form fields;
     struct duda_validation_errors errors;
-    int e = mk_form_parse(d->request ? mk_request_query(d->request) : MK_STR_NULL, &memory, NULL, &fields);
+    int e = duda_schema_check_size(d, schema, size);
+    if (e)
+        return e;
+    e = mk_form_parse(d->request ? mk_request_query(d->request) : MK_STR_NULL, &memory, NULL, &fields);
     if (e == -EBADMSG)
         return duda_problem(d, 400, "the query has a %% without two hexadecimal digits");
     if (e == -EMSGSIZE)

@@ -107,10 +107,11 @@ struct duda_attachment;
 
 /* State that most handlers do not need. */
 struct duda_extras {
-    struct duda_reason *reason;           /* NULL: no function has failed */
-    struct duda_attachment *attachments;  /* NULL: none */
-    const struct duda_middleware *errors; /* error handlers to run, in call order */
-    unsigned error_status;                /* status of the error that the error handlers respond to */
+    struct duda_reason *reason;                 /* NULL: no function has failed */
+    struct duda_attachment *attachments;        /* NULL: none */
+    const struct duda_middleware *errors;       /* error handlers to run, in call order */
+    unsigned error_status;                      /* status of the error that the error handlers respond to */
+    struct duda_validation_errors *form_errors; /* errors of the last form; NULL: no form was invalid */
 };
 
 struct duda_param_value {

@@ -3,6 +3,7 @@
 #include <duda.h>
 #include <errno.h>
 
+#include "service/extras.h"
 #include "service/forms.h"
 #include "service/memory.h"
 #include "service/request_body.h"
@@ -174,16 +175,41 @@ mk_str duda_form(struct duda_ctx *d, const char *name)
     return mk_form_get(duda_form_all(d), name);
 }
 
-int duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out,
-                   struct duda_validation_errors *errors)
+/* Keeps a copy of the errors for templates. It is on the heap: duda_arena_rewind() may free memory of the
+ * handler. */
+static int keep_form_errors(struct duda_ctx *d, const struct duda_validation_errors *errors)
+{
+    struct duda_extras *extras = errors->n || d->extras ? duda_extras_get(d) : NULL;
+    if (errors->n && extras && !extras->form_errors)
+        extras->form_errors = mk_mem_alloc(sizeof *extras->form_errors);
+    if (errors->n && (!extras || !extras->form_errors))
+        return -ENOMEM;
+    if (extras && extras->form_errors)
+        *extras->form_errors = *errors;
+    return 0;
+}
+
+/* Returns -EINVAL if the form is invalid, and an error that the handler may return unchanged otherwise. */
+static int bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out, size_t size,
+                     struct duda_validation_errors *errors)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
-    struct duda_validation_errors own, *found = errors ? errors : &own;
-    found->n = 0;
-    int e = duda_form_load(d, NULL, NULL);
-    if (!e)
-        e = duda_form_data_bind(&duda_form_parsed(d)->fields, schema, &memory, out, found);
-    return e == -EINVAL && !errors ? duda_problem_errors(d, 422, &own) : e;
+    errors->n = 0;
+    int e = duda_schema_check_size(d, schema, size);
+    e = e ? e : duda_form_load(d, NULL, NULL);
+    e = e ? e : duda_form_data_bind(&duda_form_parsed(d)->fields, schema, &memory, out, errors);
+    if (e && e != -EINVAL)
+        return e;
+    int kept = keep_form_errors(d, errors);
+    return kept ? kept : e;
+}
+
+int duda_bind_form_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out, size_t size,
+                           struct duda_validation_errors *errors)
+{
+    struct duda_validation_errors *own = errors ? errors : duda_alloc(d, sizeof *own);
+    int e = own ? bind_form(d, schema, out, size, own) : -ENOMEM;
+    return e == -EINVAL && !errors ? duda_problem_errors(d, 422, own) : e;
 }
 
 /* Parses the request body as it arrives. The callbacks of `parts` may wait. */

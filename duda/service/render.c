@@ -10,6 +10,7 @@
 
 #include "service/assets.h"
 #include "service/memory.h"
+#include "service/page_values.h"
 #include "service/service_folder.h"
 #include "service/suspend.h"
 
@@ -97,12 +98,12 @@ static const struct duda_template *find_template(struct duda_ctx *d, mk_str name
 
 static const struct duda_template *find_partial_template(void *ctx, mk_str name)
 {
-    return find_template(ctx, name);
+    return find_template(((struct duda_page_values *)ctx)->d, name);
 }
 
 static int append_asset_url(void *ctx, mk_str name, struct mk_buf *url)
 {
-    return duda_assets_append_url(ctx, name, url);
+    return duda_assets_append_url(((struct duda_page_values *)ctx)->d, name, url);
 }
 
 static int render_template(struct duda_ctx *d, const struct duda_template *t, bool is_text,
@@ -111,18 +112,20 @@ static int render_template(struct duda_ctx *d, const struct duda_template *t, bo
     char reason[REASON_MAX];
     struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct duda_scratch_buf page;
+    struct duda_page_values values = {.d = d};
     /* During development, a misspelled name is an error, except that of a section: sections are often
      * optional. */
     const struct duda_render_options how = {.find_partial = find_partial_template,
-                                            .ctx = d,
+                                            .ctx = &values,
                                             .strict = duda_memory_is_dev_mode(d->worker_ctx),
                                             .allows_unknown_sections = true,
-                                            .asset_url = append_asset_url};
+                                            .asset_url = append_asset_url,
+                                            .find_global = duda_page_values_find};
     int e = duda_scratch_buf_begin(d, &page, PAGE_MAX);
     if (e)
         return e;
     e = duda_template_render(t, value, &how, &page.buf, &error);
-    if (error.len)
+    if (error.len && e != -ECANCELED)
         duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
     if (e == -ENOENT)
         e = -EINVAL; /* a bug in the service; -ENOENT would become a 404 */

@@ -53,6 +53,12 @@ int duda_flash(struct duda_ctx *d, const char *category, mk_str text)
     return e ? e : duda_session_flash_save(&record, s);
 }
 
+int duda_flash_redirect(struct duda_ctx *d, const char *category, mk_str text, mk_str url)
+{
+    int e = duda_flash(d, category, text);
+    return e ? e : duda_redirect(d, 303, url);
+}
+
 static bool is_message(const struct duda_session_pair *p)
 {
     return mk_str_starts(p->name, MK_STR(FLASH_NAME));

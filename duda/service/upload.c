@@ -44,6 +44,21 @@ ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *u, char *bu
     return mk_spool_read(form->content, buf, left < cap ? (size_t)left : cap, u->offset + at);
 }
 
+int duda_upload_content(struct duda_ctx *d, const struct mk_upload *u, mk_str *content)
+{
+    *content = MK_STR_NULL;
+    char *p = u->size < SIZE_MAX ? duda_alloc(d, (size_t)u->size + 1) : NULL;
+    ssize_t n = p ? 1 : -ENOMEM;
+    size_t len = 0;
+    while (len < u->size && (n = duda_upload_read(d, u, p + len, (size_t)u->size - len, len)) > 0)
+        len += (size_t)n;
+    if (n <= 0)
+        return n ? (int)n : -EIO;
+    p[len] = '\0';
+    *content = mk_str_of(p, len);
+    return 0;
+}
+
 /* ---- In a thread ---- */
 
 /* A file that has no name yet or, if the file system requires one, a temporary name. The handler gives the
@@ -213,5 +228,18 @@ int duda_body_save(struct duda_ctx *d, const char *path)
         return e;
     e = save_as(d, mk_spool_fd(body), 0, mk_spool_length(body), path);
     mk_spool_free(body);
+    return e;
+}
+
+int duda_upload_save_unique(struct duda_ctx *d, const struct mk_upload *u, const char *folder, mk_str *name)
+{
+    unsigned char random[16];
+    char hex[2 * sizeof random];
+    struct mk_buf text = mk_buf_fixed(hex, sizeof hex);
+    mk_random(random, sizeof random);
+    mk_hex_encode(&text, mk_str_of((const char *)random, sizeof random));
+    mk_str path = duda_sprintf(d, "%s/%.*s", folder, MK_STR_ARG(mk_buf_str(&text)));
+    int e = path.p ? duda_upload_save(d, u, path.p) : -ENOMEM;
+    *name = e ? MK_STR_NULL : mk_str_skip(path, path.len - sizeof hex);
     return e;
 }

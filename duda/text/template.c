@@ -42,10 +42,17 @@ static bool report_error(struct template_compiler *c, size_t at, const char *fmt
     return false;
 }
 
+static bool is_loop_variable(mk_str name)
+{
+    return mk_str_eq(name, MK_STR("@index")) || mk_str_eq(name, MK_STR("@number")) ||
+           mk_str_eq(name, MK_STR("@first")) || mk_str_eq(name, MK_STR("@last"));
+}
+
 static enum duda_template_lookup lookup_of_name(mk_str name)
 {
     return mk_str_eq(name, MK_STR("."))            ? DUDA_LOOKUP_SELF
-           : mk_str_starts(name, MK_STR("@"))      ? DUDA_LOOKUP_LOOP
+           : is_loop_variable(name)                ? DUDA_LOOKUP_LOOP
+           : mk_str_starts(name, MK_STR("@"))      ? DUDA_LOOKUP_GLOBAL
            : mk_str_find(name, '.') != MK_STR_NONE ? DUDA_LOOKUP_PATH
                                                    : DUDA_LOOKUP_MEMBER;
 }

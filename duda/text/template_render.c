@@ -96,32 +96,49 @@ static bool look_up_path(const struct frame *frame, mk_str path, struct duda_val
     return found;
 }
 
-static bool look_up_name(const struct frame *frame, const struct duda_template_node *node,
-                         struct duda_value *out)
+static int look_up_global(const struct rendering *r, const struct duda_template_node *node,
+                          struct duda_value *out)
 {
+    int (*find)(void *, mk_str, struct duda_value *) = r->options->find_global;
+    return find ? find(r->options->ctx, mk_str_skip(node->text, 1), out) : -ENOENT;
+}
+
+/* Returns 0; -ENOENT: there is no such value; or an error of a global value. */
+static int look_up_name(const struct rendering *r, const struct frame *frame,
+                        const struct duda_template_node *node, struct duda_value *out)
+{
+    bool found = false;
     switch (node->lookup) {
     case DUDA_LOOKUP_MEMBER:
+        found = look_up_member(frame, node->text, out);
         break;
     case DUDA_LOOKUP_PATH:
-        return look_up_path(frame, node->text, out);
+        found = look_up_path(frame, node->text, out);
+        break;
     case DUDA_LOOKUP_SELF:
         *out = frame->value;
-        return true;
+        return 0;
     case DUDA_LOOKUP_LOOP:
-        return look_up_loop_variable(frame, node->text, out);
+        found = look_up_loop_variable(frame, node->text, out);
+        break;
+    case DUDA_LOOKUP_GLOBAL:
+        return look_up_global(r, node, out);
     }
-    return look_up_member(frame, node->text, out);
+    return found ? 0 : -ENOENT;
 }
 
 static int find_value(struct rendering *r, const struct duda_template_node *node, const struct frame *frame,
                       struct duda_value *out)
 {
-    if (look_up_name(frame, node, out))
-        return 0;
+    int e = look_up_name(r, frame, node, out);
+    if (e != -ENOENT)
+        return e ? report_error(r, node, e, "cannot be read") : 0;
     *out = duda_value_null();
-    /* Sections are often optional, so their names may be unknown unless the options forbid that. */
+    /* Sections are often optional, so their names may be unknown unless the options forbid that. The names of
+     * global values are fixed: an unknown one is misspelled. */
     bool is_section = node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_INVERTED;
-    if (is_section && (!r->options->strict || r->options->allows_unknown_sections))
+    bool is_optional = is_section && node->lookup != DUDA_LOOKUP_GLOBAL;
+    if (is_optional && (!r->options->strict || r->options->allows_unknown_sections))
         return 0;
     return report_missing_name(r, node, "does not name a value here");
 }
@@ -195,10 +212,10 @@ static int render_filtered(struct rendering *r, const struct duda_template_node 
 {
     struct duda_value v = duda_value_text(node->text);
     int e = 0;
-    if (!node->is_literal && !(has_default(r, node) && !look_up_name(frame, node, &v)))
-        e = find_value(r, node, frame, &v);
-    else if (!node->is_literal)
+    if (!node->is_literal && has_default(r, node) && look_up_name(r, frame, node, &v) == -ENOENT)
         v = duda_value_null();
+    else if (!node->is_literal)
+        e = find_value(r, node, frame, &v);
     for (size_t i = 0; i < node->calls.n && !e; i++) {
         const struct duda_template_call *call = &r->t->calls[node->calls.first + i];
         struct mk_buf *room = &r->scratch[i % 2]; /* the value may be in the other one */

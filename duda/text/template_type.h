@@ -42,9 +42,10 @@ struct duda_template_call {
 /* How to look up a name: determined once, when the template is compiled. */
 enum duda_template_lookup {
     DUDA_LOOKUP_MEMBER,
-    DUDA_LOOKUP_PATH, /* with dots */
-    DUDA_LOOKUP_SELF, /* `.` */
-    DUDA_LOOKUP_LOOP, /* `@index` and so on */
+    DUDA_LOOKUP_PATH,   /* with dots */
+    DUDA_LOOKUP_SELF,   /* `.` */
+    DUDA_LOOKUP_LOOP,   /* `@index` and so on */
+    DUDA_LOOKUP_GLOBAL, /* any other name that begins with `@` */
 };
 
 struct duda_template_node {

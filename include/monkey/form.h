@@ -86,10 +86,16 @@ MK_API mk_str mk_request_form_error(const struct mk_request *request);
 /** The response status for a form that could not be received: 400, 413, 415, 500, 503 or 507. */
 MK_API unsigned mk_form_status(int error);
 /**
- * Copies up to `cap` bytes of an uploaded file, starting at `offset`. Returns the number of bytes, 0 at the
- * end of the file, or a negative errno value. May block on disk I/O: to store large files, pass a duplicate
+ * Copies up to `cap` bytes of an uploaded file, starting at `offset`. Returns the number of bytes, which may be
+ * less than `cap`, 0 at the end of the file, or a negative errno value. To read the whole file, repeat the
+ * call until it returns 0. May block on disk I/O: to store large files, pass a duplicate
  * of mk_spool_fd(mk_request_form_spool()) to a thread of mk_worker_offload(). In this descriptor, the file
  * begins at `upload->offset`.
+ *
+ *     char buf[4096];
+ *     ssize_t n;
+ *     for (uint64_t at = 0; (n = mk_upload_read(request, file, buf, sizeof buf, at)) > 0; at += (uint64_t)n)
+ *         mk_buf_add(&out, mk_str_of(buf, (size_t)n));
  */
 MK_API ssize_t mk_upload_read(const struct mk_request *request, const struct mk_upload *upload, char *buf,
                               size_t cap, uint64_t offset) MK_API_MUST_USE;

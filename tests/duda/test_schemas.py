@@ -4,6 +4,7 @@ negotiation."""
 import ctypes
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -115,6 +116,22 @@ static int put(struct duda_ctx *d)
     return e ? e : 201;
 }
 
+static int save_unique(struct duda_ctx *d)
+{
+    const struct mk_upload *u = duda_upload(d, "photo");
+    mk_str name;
+    int e = u ? duda_upload_save_unique(d, u, duda_query(d, "none").p ? FOLDER "/none" : FOLDER, &name) : 400;
+    return e && u && name.p ? 200 : e ? e : duda_write(d, name);
+}
+
+static int content(struct duda_ctx *d)
+{
+    const struct mk_upload *u = duda_upload(d, "photo");
+    mk_str all;
+    int e = u ? duda_upload_content(d, u, &all) : 400;
+    return e ? e : all.p[all.len] ? 500 : duda_write(d, all);
+}
+
 /* Handles the form with a deadline of one millisecond. */
 static int hurry(struct duda_ctx *d)
 {
@@ -180,6 +197,8 @@ DUDA_SERVICE(texts,
     DUDA_POST("/narrow", narrow, "Shows a small form."),
     DUDA_POST("/check", check, "Reads a form into a struct."),
     DUDA_POST("/save", save, "Saves a file."),
+    DUDA_POST("/save-unique", save_unique, "Saves a file under a unique name.", .body_max = 8 << 20),
+    DUDA_POST("/content", content, "Returns the content of a file.", .body_max = 8 << 20),
     DUDA_POST("/hurry", hurry, "Saves a file before a short deadline."),
     DUDA_PUT("/put", put, "Saves the body.", .body_max = 3 << 20),
     DUDA_POST("/stream", stream, "Counts parts."),
@@ -201,7 +220,7 @@ def prepare(monkey, site):
     (templates / "head.html").write_text("<title>{{name}}</title>\n")
     (folder / "kept").mkdir(mode=0o777)
     (templates / "note.txt").write_text("{{&name}} is {{age}}\n")
-    monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], server="ErrorLog stderr",
+    monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DFOLDER="{folder}/kept"', '-DTARGET=FOLDER "/file"')], server="ErrorLog stderr",
            top="[DUDA]\n    WritablePaths kept\n")
 
 
@@ -337,7 +356,7 @@ def test_form_is_bound_to_a_struct(server):
 def test_mistake_in_a_schema_is_an_error_at_startup(monkey, tmp_path):
     source = SOURCE.replace(".max_length = 20)", '.pattern = "a(b")').replace('DUDA_POST("/one", one, "Reads a person.")',
                                                                               'DUDA_POST("/one", one, "Reads a person.", .request_body = &shape)')
-    server = monkey(plugins=[services.build(tmp_path, "texts", source, '-DTARGET="x"')], expect_start=False)
+    server = monkey(plugins=[services.build(tmp_path, "texts", source, '-DTARGET="x"', '-DFOLDER="x"')], expect_start=False)
     server.exit_code = 3
     server.wait()
     server.err.wait_for(r"texts\.c:\d+: the member `name` of the schema of struct person: `\.pattern`, offset 3: missing closing parenthesis")
@@ -386,6 +405,28 @@ def has_unnamed_files(folder):
     return True
 
 
+def test_uploaded_file_is_saved_under_a_unique_name(server):
+    folder, names = server.folder / "kept", set()
+    for content, name in ((b"one", "../../evil.php"), (b"one", "a.html"), (b"", "a"), (os.urandom(3 << 20), "b")):
+        answer = post(server, "/save-unique", part("photo", content, name) + b"--xyz--", MULTIPART)
+        assert answer.status == 200 and re.fullmatch("[0-9a-f]{32}", answer.text), answer.text
+        assert (folder / answer.text).read_bytes() == content
+        names.add(answer.text)
+    assert len(names) == 4
+    assert post(server, "/save-unique?none", part("photo", b"x", "a") + b"--xyz--", MULTIPART).status == 404
+    assert post(server, "/save-unique", part("other", b"x", "a") + b"--xyz--", MULTIPART).status == 400
+    for name in names:
+        (folder / name).unlink()
+
+
+@pytest.mark.parametrize("size", [0, 1, 70_000, 3 << 20])
+def test_content_of_an_uploaded_file_is_a_string(server, size):
+    """Small forms are in memory, large ones in a file."""
+    content = os.urandom(size)
+    answer = post(server, "/content", part("first", b"other", "a") + part("photo", content, "b") + b"--xyz--", MULTIPART)
+    assert (answer.status, answer.body) == (200, content)
+
+
 def test_uploaded_file_has_no_name_until_it_is_complete(server):
     """A program that watches or serves the folder sees only the final name."""
     if not has_unnamed_files(server.folder / "kept"):
@@ -431,7 +472,7 @@ def test_upload_to_a_full_disk_leaves_no_file(monkey, site):
     if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "none", folder / "kept"], check=False).returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    WritablePaths kept\n")
+        server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DFOLDER="{folder}/kept"', '-DTARGET=FOLDER "/file"')], top="[DUDA]\n    WritablePaths kept\n")
         body = part("photo", b"x" * 200_000, "a.png") + b"--xyz--"
         assert post(server, "/save", body, MULTIPART).status == 507 and os.listdir(folder / "kept") == []
         small = part("photo", b"x" * 20_000, "a.png") + b"--xyz--"
@@ -446,7 +487,7 @@ def test_upload_of_a_cancelled_handler_leaves_no_file(monkey, site):
     """The thread that copies the file continues after the deadline, but the file never gets a name."""
     folder = site.path.parent
     (folder / "kept").mkdir(mode=0o777)
-    server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    WritablePaths kept\n",
+    server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DFOLDER="{folder}/kept"', '-DTARGET=FOLDER "/file"')], top="[DUDA]\n    WritablePaths kept\n",
                     server="MaxBodySize 100M")
     body = part("photo", bytes(15_000_000), "a.png") + b"--xyz--"
     for _ in range(50):
@@ -466,7 +507,7 @@ def test_upload_works_without_unnamed_files(monkey, site, tmp_path, links):
     (folder / "kept").mkdir(mode=0o777)
     fault = Fault("oldfs", tmp_path, {"MONKEY_OLDFS": f"{folder}/kept"})
     fault.links = links
-    service = services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"', objects=RELEASE.parent / "plugins")
+    service = services.build(folder, "texts", SOURCE, f'-DFOLDER="{folder}/kept"', '-DTARGET=FOLDER "/file"', objects=RELEASE.parent / "plugins")
     server = monkey(plugins=[service], top="[DUDA]\n    WritablePaths kept\n", server="MaxBodySize 100M", **fault.how)
     body = part("photo", b"kept " * 50_000, "a.png") + b"--xyz--"
     assert post(server, "/save", body, MULTIPART).text == "saved\n" and fault.refused == 1
@@ -501,7 +542,7 @@ def test_invalid_template_is_rejected_at_startup(monkey, site, tmp_path):
     folder = tmp_path / "service"
     (folder / "templates").mkdir(parents=True)
     (folder / "templates" / "bad.html").write_text("<p>\n  {{#open}}\n")
-    server = monkey(plugins=[services.build(folder, "texts", SOURCE, '-DTARGET="x"')], expect_start=False)
+    server = monkey(plugins=[services.build(folder, "texts", SOURCE, '-DTARGET="x"', '-DFOLDER="x"')], expect_start=False)
     server.exit_code = 3
     server.err.wait_for(r"templates/bad\.html, line 2, column 3: the section `open` is not closed")
     server.process.wait(30)

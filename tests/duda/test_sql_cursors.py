@@ -117,7 +117,35 @@ static int leave(struct duda_ctx *d)
     return e;
 }
 
+/* Closes cursors more than once, after their end, and after their result holds another statement's. */
+static int close_twice(struct duda_ctx *d)
+{
+    struct duda_sql_result result;
+    struct duda_sql_cursor *cursor;
+    struct row row, *p = &row;
+    int e = duda_query(d, "tx").p ? duda_sql_begin(d, data(d)) : 0;
+    duda_sql_cursor_close(NULL);
+    for (int i = 0; i < 2 && !e; i++) {
+        e = duda_sql_cursor_open(d, data(d), &result, i ? "SELECT n FROM numbers WHERE n < 3" : "SELECT n FROM numbers", NULL, 0, &cursor);
+        if (!e && duda_sql_cursor_bind(d, cursor, &schema, &p) != -EFAULT)
+            return 500;
+        while (!e && (e = duda_sql_cursor_bind(d, cursor, &schema, &row)) == 1 && (i || row.n < 2))
+            e = 0;
+        if (e < 0)
+            return e;
+        if (!i)
+            duda_sql_cursor_close(cursor);
+        e = duda_sql_query(d, data(d), &result, "SELECT 1, 2");
+        duda_sql_cursor_close(cursor);
+        duda_sql_cursor_close(cursor);
+        if (e || result.n_columns != 2 || !result.columns || duda_sql_cursor_bind(d, cursor, &schema, &row) > 0)
+            return e ? e : 500;
+    }
+    return e ? e : duda_puts(d, "closed");
+}
+
 DUDA_SERVICE(cursors,
+    DUDA_GET("/close-twice", close_twice, ""),
     DUDA_GET("/rows", rows, ""), DUDA_GET("/stream", stream, "", .deadline_ms = 60000), DUDA_GET("/mixed", mixed, ""), DUDA_GET("/leave", leave, ""));
 """
 HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
@@ -223,3 +251,9 @@ def test_slow_client_slows_down_the_query(server, backend, cluster):
     wait_until(lambda: rows(server, "SELECT 1 AS n", tx="1") == "1::0 ", "the connection is free")
     if backend == "postgres":
         wait_until(lambda: cluster.sql("SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%'") == "0", "no transaction is left")
+
+
+@pytest.mark.parametrize("query", ["", "?tx=1"])
+def test_cursor_may_be_closed_twice(server, query):
+    """A second close neither touches the result, which holds another one by then, nor a connection that others use."""
+    assert [server.get(f"/close-twice{query}").text for _ in range(30)] == ["closed"] * 30

@@ -161,7 +161,77 @@ static int named(struct duda_ctx *d)
     return e ? fail(d, e, &result) : duda_printf(d, "%zu", result.n_rows);
 }
 
+/* The rows, or one row or value, of any statement with the parameter `a`. */
+static int query_rows(struct duda_ctx *d)
+{
+    struct small *all = (struct small *)d;
+    size_t n = 99;
+    int e = duda_sql_query_rows(d, duda_sql_find(d, duda_query(d, "db").p), &small_schema, &all, &n, duda_query_or(d, "sql", ""),
+                                duda_sql_text(duda_query(d, "a")));
+    return e ? duda_printf(d, "%d %d %zu", -e, all != NULL, n) : duda_send_json(d, duda_value_structs(&small_schema, all, n));
+}
+
+static int query_row(struct duda_ctx *d)
+{
+    struct small one = {.b = 7};
+    int e = duda_sql_query_row(d, duda_sql_find(d, NULL), &small_schema, &one, duda_query_or(d, "sql", ""));
+    return e ? e : duda_send_json_struct(d, &small_schema, &one);
+}
+
+static int query_cell(struct duda_ctx *d)
+{
+    struct duda_sql_value v = duda_sql_integer(5);
+    int e = duda_sql_query_cell(d, duda_sql_find(d, NULL), &v, duda_query_or(d, "sql", ""));
+    return e && v.type != DUDA_SQL_NULL ? 500 : e ? e : duda_printf(d, "%d %lld %.*s", (int)v.type, (long long)v.number, MK_STR_ARG(v.text));
+}
+
+/* The rows of any statement, without a schema. */
+static int values(struct duda_ctx *d)
+{
+    struct duda_sql_result result;
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""));
+    return e ? fail(d, e, &result) : duda_send_json(d, duda_sql_rows_value(d, &result));
+}
+
+/* Statements without a result struct. */
+static int no_result(struct duda_ctx *d)
+{
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
+    struct street s = {.street = MK_STR("x"), .zip = 3};
+    const struct duda_sql_named_value named[] = {{"zip", duda_sql_integer(1)}};
+    int e = duda_sql_query(d, db, NULL, "SELECT 1");
+    e = e ? e : duda_sql_query_struct(d, db, NULL, "SELECT :street, :zip", &street_schema, &s);
+    e = e ? e : duda_sql_query_named(d, db, NULL, "SELECT :zip", named, MK_LEN(named));
+    return e ? 500 : duda_printf(d, "%d %d %d", -duda_sql_query(d, db, NULL, "SELEC"), -duda_sql_query(d, NULL, NULL, "SELECT 1"),
+                                 -duda_sql_query_struct(d, db, NULL, "SELECT :none", &street_schema, &s));
+}
+
+/* Structs that are not those of the schema. */
+static int wrong_struct(struct duda_ctx *d)
+{
+    struct duda_sql_db *db = duda_sql_find(d, NULL);
+    struct duda_sql_result result;
+    struct street street = {.zip = 3}, *p = &street;
+    size_t n;
+    int e = duda_sql_query_row(d, db, &street_schema, &p, "SELECT 'x' AS street");
+    if (e != -EFAULT || p != &street || street.zip != 3)
+        return 200;
+    e = duda_sql_query_rows(d, db, &small_schema, &p, &n, "SELECT 1 AS a");
+    if (e != -EFAULT || p || n || duda_sql_query(d, db, &result, "SELECT 1 AS a"))
+        return 200;
+    e = duda_sql_bind_rows(d, &result, &small_schema, &p);
+    if (e != -EFAULT || p || !result.error.len || duda_sql_bind_row(d, &result, 0, &small_schema, &street) != -EFAULT)
+        return 200;
+    return e;
+}
+
 DUDA_SERVICE(things,
+    DUDA_GET("/query-rows", query_rows, ""),
+    DUDA_GET("/query-row", query_row, ""),
+    DUDA_GET("/query-cell", query_cell, ""),
+    DUDA_GET("/values", values, ""),
+    DUDA_GET("/no-result", no_result, ""),
+    DUDA_GET("/wrong-struct", wrong_struct, ""),
     DUDA_POST("/things", save, "Stores a thing.", .request_body = &schema),
     DUDA_GET("/things", list, "Lists things."),
     DUDA_GET("/thing", show, "Shows a thing."),
@@ -304,3 +374,53 @@ def test_named_parameters_need_values(server):
     assert error(server, "SELECT :street, $1", "/named") == "22 the statement has both named and numbered parameters"
     many = ", ".join(f":n{i}" for i in range(129))
     assert error(server, f"SELECT {many}", "/named") == "90 the statement has more than 128 named parameters"
+
+
+def ask(server, path, **parameters):
+    return server.get(f"{path}?" + urllib.parse.urlencode(parameters))
+
+
+def test_rows_are_queried_as_structs(server):
+    answer = ask(server, "/query-rows", sql="SELECT 1 AS a, $1 AS text UNION ALL SELECT 2, 'y' ORDER BY 1", a="x")
+    assert [(row["a"], row["text"]) for row in json.loads(answer.text)] == [(1, "x"), (2, "y")]
+    assert ask(server, "/query-rows", sql="SELECT 1 AS a, $1 AS text WHERE 1 = 0", a="x").text == "[]"
+    assert ask(server, "/query-rows", sql="SELEC $1", a="x").text == "121 0 0"
+    assert ask(server, "/query-rows", sql="SELECT 128 AS a, $1 AS text", a="x").text == "71 0 0"
+    assert ask(server, "/query-rows", sql="SELECT $1 AS text, $2 AS more", a="x").text in ("22 0 0", "121 0 0")
+    assert ask(server, "/query-rows", sql="SELECT $1 AS text", a="x", db="none").text == "19 0 0"
+
+
+def test_row_is_queried_as_struct(server):
+    one = json.loads(ask(server, "/query-row", sql="SELECT 1 AS a UNION ALL SELECT 2 ORDER BY 1").text)
+    assert (one["a"], one["b"]) == (1, 7), "the first row, and the default of a member without a column"
+    assert ask(server, "/query-row", sql="SELECT 1 AS a WHERE 1 = 0").status == 404
+    assert ask(server, "/query-row", sql="SELECT 128 AS a").status == 500
+    server.err.wait_for("row 1: the column `a` has a number that does not fit into the member")
+
+
+def test_cell_is_queried(server):
+    assert ask(server, "/query-cell", sql="SELECT 3, 4").text == "1 3 "
+    assert ask(server, "/query-cell", sql="SELECT 'x' UNION ALL SELECT 'y' ORDER BY 1").text == "3 0 x"
+    assert ask(server, "/query-cell", sql="SELECT NULL").text == "0 0 "
+    assert ask(server, "/query-cell", sql="SELECT 1 WHERE 1 = 0").status == 404
+    assert ask(server, "/query-cell", sql="SELEC").status == 500
+
+
+def test_rows_become_values(server, backend):
+    blob = "x'00ff'" if backend == "sqlite" else "'\\x00ff'::bytea"
+    answer = ask(server, "/values", sql=f"SELECT 1 AS a, 2.5 AS r, '<x>' AS t, NULL AS missing, {blob} AS bytes UNION ALL SELECT 2, 0.5, '', 'n', {blob} ORDER BY 1")
+    assert answer.status == 200, answer.text
+    first, second = json.loads(answer.text)
+    assert (first["a"], float(first["r"]), first["t"], first["missing"], first["bytes"]) == (1, 2.5, "<x>", None, "AP8=")
+    assert (second["a"], second["t"], second["missing"]) == (2, "", "n")
+    assert list(first) == ["a", "r", "t", "missing", "bytes"]
+    assert ask(server, "/values", sql="SELECT 1 WHERE 1 = 0").text == "[]"
+
+
+def test_result_is_optional(server):
+    assert server.get("/no-result").text == "121 19 22"
+
+
+def test_struct_of_another_size_is_an_error(server):
+    assert server.get("/wrong-struct").status == 500
+    server.err.wait_for("the schema of `struct small` describes")

@@ -142,7 +142,8 @@ struct job {
 /* ---- duda/sql.h ---- */
 duda_sql_transaction_fn move_money;
 int transfer = 0;
-int64_t id = 0;
+int64_t id = 0, price = 0;
+mk_str who;
 struct duda_sql_value from, to;
 struct duda_sql_db *db = NULL;
 struct duda_sql_result result;
@@ -165,6 +166,8 @@ struct duda_test *t = NULL;
 int e;
 mk_str text;
 struct duda_topic_message m;
+/* ---- duda/upload.h ---- */
+const struct mk_upload *file = NULL;
 /* ---- duda/value.h ---- */
 size_t n_people = 0;
 struct person *people = NULL;
@@ -194,6 +197,8 @@ extern const struct mk_conf_table place_table;
 /* ---- monkey/cookie.h ---- */
 bool is_tls = true;
 mk_str id;
+/* ---- monkey/form.h ---- */
+const struct mk_upload *file = NULL;
 /* ---- monkey/json.h ---- */
 struct mk_buf buf;
 mk_str name;

@@ -73,10 +73,11 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | read a cookie, set a cookie, signed cookie | `req.cookies`, cookie-parser, `res.cookie()`, `set_cookie()`, `clearCookie()` | duda_cookie(), duda_cookie_set(), duda_cookie_set_signed() |
 | session, new session ID after login, log out | `req.session`, express-session, Flask-Login | duda_session_get(), duda_session_log_in(), duda_session_destroy() |
 | log out everywhere, list of devices | Devise, Laravel `logoutOtherDevices()` | duda_session_revoke_all(), duda_session_list() |
-| flash message | `flash()`, connect-flash | duda_flash(), duda_flash_take() |
+| flash message | `flash()`, connect-flash | duda_flash(), duda_flash_redirect(), duda_flash_take() |
 | CSRF token | csurf, Flask-WTF | duda_csrf_token(), duda_csrf_check() |
 | password hash, JWT | bcrypt, PyJWT | duda_password_hash(), duda_jwt_verify() |
 | template, view, layout | `render_template()`, `res.render()`, Jinja, EJS, Mustache | duda_render() |
+| form with errors, shown again | WTForms, `validate_on_submit()`, express-validator | duda_render_form(), duda_bind_form_or_render() |
 | server-sent events, WebSocket | `EventSource`, ws | duda_sse_send(), duda_websocket_open() |
 | keep-alive, heartbeat, reconnection of an event stream | sse-starlette `ping` | duda_sse_set_keep_alive(), duda_sse_last_id() |
 | broadcast, publish and subscribe | Socket.IO rooms | duda_topic_publish(), duda_topic_attach() |
@@ -85,7 +86,7 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | job queue, worker queue | Celery, RQ, BullMQ | duda_jobs_enqueue(), duda_jobs_register() |
 | blocking work in a thread, thread pool | `run_in_threadpool()`, worker_threads | duda_offload() |
 | HTTP client | `fetch()`, requests, axios, httpx | duda_http_fetch() |
-| SQL query, transaction, ORM | `db.query()`, SQLAlchemy, pg | duda_sql_query(), duda_sql_bind_rows(), duda_sql_transaction() |
+| SQL query, transaction, ORM | `db.query()`, SQLAlchemy, pg | duda_sql_query(), duda_sql_query_rows(), duda_sql_query_row(), duda_sql_transaction() |
 | bearer token, API key, Basic, Authorization | `HTTPBearer`, passport | duda_auth_bearer(), duda_auth_jwt(), duda_auth_basic() |
 | OpenID Connect, OAuth login | `passport-openidconnect`, Authlib | duda_oidc_log_in(), duda_oidc_callback() |
 | current user, role, permission | `req.user`, `current_user` | duda_identity(), duda_require_role() |

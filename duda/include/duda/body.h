@@ -30,18 +30,33 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  *         return duda_send_json_struct(d, &person_schema, &person);
  *     }
  */
-MK_API duda_verdict duda_bind_json(struct duda_ctx *d, const struct duda_schema *schema, void *out,
-                                   const struct mk_json_limits *limits) MK_API_MUST_USE;
-/** Parse a JSON request body: as a list of structs, or, without a schema, as a value of any type. */
-MK_API duda_verdict duda_bind_json_list(struct duda_ctx *d, const struct duda_schema *schema, void *list,
-                                        size_t *n, const struct mk_json_limits *limits) MK_API_MUST_USE;
+MK_API duda_verdict duda_bind_json_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
+                                           size_t size, const struct mk_json_limits *limits) MK_API_MUST_USE;
+/** Parse a JSON request body: as a list of structs, or, without a schema, as a value of any type. `list` is
+ * the address of a pointer to the struct. */
+MK_API duda_verdict duda_bind_json_list_checked(struct duda_ctx *d, const struct duda_schema *schema,
+                                                void *list, size_t size, size_t *n,
+                                                const struct mk_json_limits *limits) MK_API_MUST_USE;
 MK_API duda_verdict duda_read_json(struct duda_ctx *d, struct duda_value *out,
                                    const struct mk_json_limits *limits) MK_API_MUST_USE;
 
 /** Parses the query string into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other
  * result from the handler: the client gets 413, 503, or 400 with problem details that list each error. */
-MK_API duda_verdict duda_bind_query(struct duda_ctx *d, const struct duda_schema *schema,
-                                    void *out) MK_API_MUST_USE;
+MK_API duda_verdict duda_bind_query_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
+                                            size_t size) MK_API_MUST_USE;
+#ifndef __cplusplus
+/** The functions above, with the size of the struct: -EFAULT, which becomes status 500, if it is not the size
+ * in the schema. Code that has a `void *` calls the functions with the suffix `_checked`, and passes
+ * schema->size. */
+#define duda_bind_json(d, schema, out, ...) duda_bind_json_checked(d, schema, out, sizeof *(out), __VA_ARGS__)
+#define duda_bind_json_list(d, schema, list, n, ...)                                                         \
+    duda_bind_json_list_checked(d, schema, list, sizeof **(list), n, __VA_ARGS__)
+#define duda_bind_query(d, schema, out) duda_bind_query_checked(d, schema, out, sizeof *(out))
+#endif
+/** For packages: returns 0 if the schema describes a struct of `size` bytes. Otherwise records a reason (see
+ * duda_reason()), and returns -EFAULT. */
+MK_API int duda_schema_check_size(struct duda_ctx *d, const struct duda_schema *schema,
+                                  size_t size) MK_API_MUST_USE;
 
 /** Sends a JSON response: writes a value, or a struct, as JSON, and sets the Content-Type unless the handler
  * has set one. Returns 0 or a negative errno value, like duda_write(). */
@@ -82,6 +97,27 @@ MK_API int duda_accepts_language(struct duda_ctx *d, const char *const *language
 MK_API int duda_negotiate_language(mk_str accept_language, const char *const *languages);
 
 #ifdef __cplusplus
+}
+
+template <typename type>
+static inline MK_API_MUST_USE duda_verdict duda_bind_json(struct duda_ctx *d,
+                                                          const struct duda_schema *schema, type *out,
+                                                          const struct mk_json_limits *limits)
+{
+    return duda_bind_json_checked(d, schema, out, sizeof *out, limits);
+}
+template <typename type>
+static inline MK_API_MUST_USE duda_verdict duda_bind_json_list(struct duda_ctx *d,
+                                                               const struct duda_schema *schema, type **list,
+                                                               size_t *n, const struct mk_json_limits *limits)
+{
+    return duda_bind_json_list_checked(d, schema, list, sizeof **list, n, limits);
+}
+template <typename type>
+static inline MK_API_MUST_USE duda_verdict duda_bind_query(struct duda_ctx *d,
+                                                           const struct duda_schema *schema, type *out)
+{
+    return duda_bind_query_checked(d, schema, out, sizeof *out);
 }
 #endif
 

@@ -191,18 +191,41 @@ MK_API int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream) MK
  *     if (e)
  *         return duda_problem(d, 502, "%.*s", MK_STR_ARG(response.error));
  */
-MK_API int duda_http_json(struct duda_ctx *d, struct duda_http_response *response,
-                          const struct duda_schema *schema, void *out,
-                          const struct mk_json_limits *limits) MK_API_MUST_USE;
-/** Like duda_http_json(), but parses a JSON array of structs (see duda_json_read_list()). */
-MK_API int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
-                               const struct duda_schema *schema, void *list, size_t *n,
-                               const struct mk_json_limits *limits) MK_API_MUST_USE;
+MK_API int duda_http_json_checked(struct duda_ctx *d, struct duda_http_response *response,
+                                  const struct duda_schema *schema, void *out, size_t size,
+                                  const struct mk_json_limits *limits) MK_API_MUST_USE;
+/** Like duda_http_json(), but parses a JSON array of structs (see duda_json_read_list()). `list` is the
+ * address of a pointer to the struct. */
+MK_API int duda_http_json_list_checked(struct duda_ctx *d, struct duda_http_response *response,
+                                       const struct duda_schema *schema, void *list, size_t size, size_t *n,
+                                       const struct mk_json_limits *limits) MK_API_MUST_USE;
+#ifndef __cplusplus
+/** The functions above, with the size of the struct: -EFAULT if it is not the size in the schema. */
+#define duda_http_json(d, response, schema, out, ...)                                                        \
+    duda_http_json_checked(d, response, schema, out, sizeof *(out), __VA_ARGS__)
+#define duda_http_json_list(d, response, schema, list, n, ...)                                               \
+    duda_http_json_list_checked(d, response, schema, list, sizeof **(list), n, __VA_ARGS__)
+#endif
 /** Like duda_http_json(), but parses JSON without a schema (see duda_json_read_value()). */
 MK_API int duda_http_json_value(struct duda_ctx *d, struct duda_http_response *response,
                                 struct duda_value *out, const struct mk_json_limits *limits) MK_API_MUST_USE;
 
 #ifdef __cplusplus
+}
+
+template <typename type>
+static inline MK_API_MUST_USE int duda_http_json(struct duda_ctx *d, struct duda_http_response *response,
+                                                 const struct duda_schema *schema, type *out,
+                                                 const struct mk_json_limits *limits)
+{
+    return duda_http_json_checked(d, response, schema, out, sizeof *out, limits);
+}
+template <typename type>
+static inline MK_API_MUST_USE int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
+                                                      const struct duda_schema *schema, type **list,
+                                                      size_t *n, const struct mk_json_limits *limits)
+{
+    return duda_http_json_list_checked(d, response, schema, list, sizeof **list, n, limits);
 }
 #endif
 

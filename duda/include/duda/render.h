@@ -24,12 +24,66 @@ extern "C" {
  *
  *     const struct duda_entry page[] = {{"name", duda_value_text(duda_query(d, "name"))}};
  *     return duda_render(d, "hello.html", duda_value_map(page, MK_LEN(page)));
+ *
+ * All templates have these values, which are computed only if a template contains them:
+ *
+ * | name | value |
+ * |---|---|
+ * | `@user` | the user of the session (see duda_session_user()); null if no user is logged in |
+ * | `@csrf_token` | a CSRF token (see duda_csrf_token()) |
+ * | `@flash` | a list of the flash messages, each with `category` and `text`; takes them (see duda_flash_take()) |
+ * | `@errors` | a list of the errors of the last duda_bind_form(), each with `message`, `pointer` and `code` |
+ * | `@errors.NAME` | the message of the first error in the field NAME; null if there is none |
+ *
+ * For example, `{{#@flash}}<p class="{{category}}">{{text}}</p>{{/@flash}}` shows the flash messages, and a form contains
+ * `<input type=hidden name=csrf_token value="{{@csrf_token}}">` and `<input name=title> {{@errors.title}}`. If one of the values cannot be read, for example because the session store is down, rendering ends with this
+ * error.
  */
 MK_API int duda_render(struct duda_ctx *d, const char *name, struct duda_value value);
 /** Renders a template given as text, which is compiled for this call. */
 MK_API int duda_render_text(struct duda_ctx *d, mk_str text, struct duda_value value);
 
+/** Renders the page of a form: the template sees the members of the struct as `form`, such as
+ * `{{form.title}}`. The status is 422 if the last duda_bind_form() of this request has found errors. Returns
+ * the result of duda_render(). */
+MK_API int duda_render_form(struct duda_ctx *d, const char *name, const struct duda_schema *schema,
+                            const void *form);
+/**
+ * Fills a struct from the form, like duda_bind_form(). If the form is invalid, shows it again with what the
+ * user has entered, and with the errors: calls duda_render_form() with the template `name`. Returns 0 if the
+ * form is valid. Return any other result from the handler.
+ *
+ *     static int show(struct duda_ctx *d)
+ *     {
+ *         struct person person = {.age = 18};
+ *         return duda_render_form(d, "person.html", &person_schema, &person);
+ *     }
+ *
+ *     static int save(struct duda_ctx *d)
+ *     {
+ *         struct person person = {.age = 18};
+ *         int e = duda_bind_form_or_render(d, &person_schema, &person, "person.html");
+ *         return e ? e : duda_redirect(d, 303, MK_STR("/people"));
+ *     }
+ */
+MK_API duda_verdict duda_bind_form_or_render_checked(struct duda_ctx *d, const struct duda_schema *schema,
+                                                     void *out, size_t size,
+                                                     const char *name) MK_API_MUST_USE;
+#ifndef __cplusplus
+/** The function above, with the size of the struct, like duda_bind_form(). */
+#define duda_bind_form_or_render(d, schema, out, name)                                                       \
+    duda_bind_form_or_render_checked(d, schema, out, sizeof *(out), name)
+#endif
+
 #ifdef __cplusplus
+}
+
+template <typename type>
+static inline MK_API_MUST_USE duda_verdict duda_bind_form_or_render(struct duda_ctx *d,
+                                                                    const struct duda_schema *schema,
+                                                                    type *out, const char *name)
+{
+    return duda_bind_form_or_render_checked(d, schema, out, sizeof *out, name);
 }
 #endif
 

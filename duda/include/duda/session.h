@@ -203,6 +203,13 @@ enum { DUDA_FLASH_MAX = 8 };
  *     return e ? e : duda_redirect(d, 303, MK_STR("/profile"));
  */
 MK_API int duda_flash(struct duda_ctx *d, const char *category, mk_str text) MK_API_MUST_USE;
+/** Stores a flash message, and redirects with status 303, as a handler does after a form. Returns an error of
+ * duda_flash(), or the result of duda_redirect().
+ *
+ *     return duda_flash_redirect(d, "success", MK_STR("Your changes are saved."), MK_STR("/profile"));
+ */
+MK_API int duda_flash_redirect(struct duda_ctx *d, const char *category, mk_str text,
+                               mk_str url) MK_API_MUST_USE;
 /** Returns all flash messages in order, and deletes them: each message is returned once, even if several
  * requests call this function at the same time. With `Store cookie`, however, concurrent requests that carry
  * the same cookie may all get the messages. The array is valid until the handler returns. */
@@ -243,13 +250,10 @@ MK_API mk_str duda_session_store_name(struct mk_worker *worker);
 /* ---- CSRF protection ---- */
 
 /**
- * A CSRF token for a form: put it into a hidden field `csrf_token`, or send it from scripts as
- * `X-CSRF-Token`. A cookie ties the token to the browser, and every call encodes the token differently.
- * Absent if memory is exhausted or the response has started.
- *
- *     {"token", duda_value_text(duda_csrf_token(d))}
- *     ...
- *     <input type="hidden" name="csrf_token" value="{{token}}">
+ * A CSRF token for a form: put it into a hidden field, `<input type=hidden name=csrf_token
+ * value="{{@csrf_token}}">`, or send it from scripts as `X-CSRF-Token`. A cookie ties the token to the
+ * browser, and every call encodes the token differently.
+ * Templates have a token as `@csrf_token`. Absent if memory is exhausted or the response has started.
  */
 MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
 /**

@@ -3,8 +3,8 @@
 #ifndef DUDA_SQL_H
 #define DUDA_SQL_H
 
-#include <duda/schema.h>
 #include <duda/service.h>
+#include <duda/value.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -96,16 +96,17 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
 /**
  * Runs one SQL query or other statement, and waits for its complete result. Parameters are `$1`, `$2` and
  * so on; their values are sent separately from the text, which rules out SQL injection. Never write values
- * into the text.
+ * into the text. `result` may be NULL if only success matters, as for most statements that change rows.
  *
  *     struct duda_sql_result result;
- *     int e = duda_sql_query(d, db, &result, "SELECT name, price FROM goods WHERE id = $1",
- *                            duda_sql_integer(id));
+ *     int e = duda_sql_query(d, db, &result, "UPDATE goods SET price = $1 WHERE id = $2",
+ *                            duda_sql_integer(price), duda_sql_integer(id));
  *     if (e)
  *         return e;
- *     if (!result.n_rows)
+ *     if (!result.rows_affected)
  *         return 404;
- *     duda_write(d, duda_sql_cell(&result, 0, 0)->text);
+ *
+ * duda_sql_query_rows(), duda_sql_query_row() and duda_sql_query_cell() also store what the query selects.
  *
  * Returns 0, or an error that result->error describes: -EREMOTEIO: the database rejected the statement;
  * -EEXIST: it violates a constraint (unique, foreign key, check, not null); -ESTALE: a concurrent transaction
@@ -121,10 +122,11 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  */
 #ifndef __cplusplus
 #define duda_sql_query(d, db, result, text, ...)                                                             \
-    duda_sql_query_values(                                                                                   \
-        d, db, result, text,                                                                                 \
-        (const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__} + 1,                \
-        MK_LEN(((const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__})) - 1)
+    duda_sql_query_values(d, db, result, text, DUDA_SQL_PARAMETERS(__VA_ARGS__))
+/** The parameters of a call and their number, as two arguments. */
+#define DUDA_SQL_PARAMETERS(...)                                                                             \
+    (const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__} + 1,                    \
+        MK_LEN(((const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__})) - 1
 #endif
 /** Runs a statement with an array of parameters. */
 MK_API int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
@@ -229,10 +231,10 @@ static inline MK_API_MUST_USE duda_verdict duda_sql_transaction(
 /* ---- Rows as structs ---- */
 
 /**
- * Stores all rows in an array of structs: sets *list to the array, which has result->n_rows elements and is
- * valid until the handler returns. `list` is the address of a pointer to the struct. A column is stored in
- * the member that has its name, in C or in JSON; the column `home.street` is stored in the member `street` of
- * the struct `home`.
+ * Runs a query, and stores all its rows in an array of structs: sets *list to the array and *n to the number
+ * of its elements. The array is valid until the handler returns. `list` is the address of a pointer to the
+ * struct that the schema describes. A column is stored in the member that has its name, in C or in JSON; the
+ * column `home.street` is stored in the member `street` of the struct `home`.
  *
  *     struct good {
  *         int64_t id;
@@ -246,11 +248,11 @@ static inline MK_API_MUST_USE duda_verdict duda_sql_transaction(
  *
  *     static int list(struct duda_ctx *d)
  *     {
- *         struct duda_sql_result result;
  *         struct good *goods;
- *         int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, "SELECT id, name FROM goods");
- *         e = e ? e : duda_sql_bind_rows(d, &result, &good_schema, &goods);
- *         return e ? e : duda_send_json(d, duda_value_structs(&good_schema, goods, result.n_rows));
+ *         size_t n;
+ *         int e = duda_sql_query_rows(d, duda_sql_find(d, NULL), &good_schema, &goods, &n,
+ *                                     "SELECT id, name FROM goods WHERE price < $1", duda_sql_integer(100));
+ *         return e ? e : duda_send_json(d, duda_value_structs(&good_schema, goods, n));
  *     }
  *
  * NULL in a column, and a member without a column, are errors unless the member is optional. An optional
@@ -269,25 +271,79 @@ static inline MK_API_MUST_USE duda_verdict duda_sql_transaction(
  * | list | an array of PostgreSQL, or a JSON array as text |
  * | object, map | a JSON object as text |
  *
- * JSON in a column must conform to the schema, including its rules. Returns 0; -ENOMEM; or -EPROTO: a column
- * is missing, or a value does not fit. *list is NULL on error, and result->error describes an -EPROTO: "row
- * 3: the column `price` is NULL, but the member is not optional".
+ * JSON in a column must conform to the schema, including its rules. Returns 0; an error of duda_sql_query();
+ * -ENOMEM; -EPROTO: a column is missing, or a value does not fit; or -EFAULT: the struct has another size than
+ * the schema says. On error, *list is NULL and *n is 0. The reason of the error (see duda_reason()) says what
+ * is wrong: "row 3: the column `price` is NULL, but the member is not optional".
  */
-MK_API int duda_sql_bind_rows(struct duda_ctx *d, struct duda_sql_result *result,
-                              const struct duda_schema *schema, void *list) MK_API_MUST_USE;
+MK_API int duda_sql_query_rows_values(struct duda_ctx *d, struct duda_sql_db *db,
+                                      const struct duda_schema *schema, void *list, size_t size, size_t *n,
+                                      const char *text, const struct duda_sql_value *parameters,
+                                      size_t n_parameters) MK_API_MUST_USE;
 /**
- * Stores one row in the struct at `out`, like duda_sql_bind_rows(), except that optional members without a
- * value are left unchanged, so set their defaults first. Returns -ENOENT if the result has no such row; if
- * the handler returns this error, the client gets 404.
+ * Runs a query, and stores its first row in the struct at `out`, like duda_sql_query_rows(), except that
+ * optional members without a value are left unchanged, so set their defaults first. Returns -ENOENT if there
+ * is no row; if the handler returns this error, the client gets 404.
  *
  *     struct person person = {.age = 18};
- *     int e = duda_sql_query(d, db, &result, "SELECT name, age FROM people WHERE id = $1",
- *                            duda_sql_integer(id));
- *     e = e ? e : duda_sql_bind_row(d, &result, 0, &person_schema, &person);
+ *     int e = duda_sql_query_row(d, db, &person_schema, &person,
+ *                                "SELECT name, age FROM people WHERE id = $1", duda_sql_integer(id));
  *     return e ? e : duda_send_json_struct(d, &person_schema, &person);
  */
-MK_API int duda_sql_bind_row(struct duda_ctx *d, struct duda_sql_result *result, size_t row,
-                             const struct duda_schema *schema, void *out) MK_API_MUST_USE;
+MK_API int duda_sql_query_row_values(struct duda_ctx *d, struct duda_sql_db *db,
+                                     const struct duda_schema *schema, void *out, size_t size,
+                                     const char *text, const struct duda_sql_value *parameters,
+                                     size_t n) MK_API_MUST_USE;
+/**
+ * Runs a query, and sets *cell to the first value of its first row. Returns -ENOENT if there is no row; *cell
+ * is then NULL (DUDA_SQL_NULL), and so it is after any other error.
+ *
+ *     struct duda_sql_value n;
+ *     int e = duda_sql_query_cell(d, db, &n, "SELECT count(*) FROM orders WHERE who = $1",
+ *                                 duda_sql_text(who));
+ *     return e ? e : duda_printf(d, "%lld orders\n", (long long)n.number);
+ */
+MK_API int duda_sql_query_cell_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_value *cell,
+                                      const char *text, const struct duda_sql_value *parameters,
+                                      size_t n) MK_API_MUST_USE;
+/** Stores all rows of a result in an array of structs, like duda_sql_query_rows(): the array has
+ * result->n_rows elements. After an error, result->error describes it, too. Use this function after
+ * duda_sql_query_struct(), duda_sql_query_named() or duda_sql_batch(). */
+MK_API int duda_sql_bind_rows_checked(struct duda_ctx *d, struct duda_sql_result *result,
+                                      const struct duda_schema *schema, void *list,
+                                      size_t size) MK_API_MUST_USE;
+/** Stores one row of a result in the struct at `out`, like duda_sql_query_row(). Returns -ENOENT if the
+ * result has no such row. */
+MK_API int duda_sql_bind_row_checked(struct duda_ctx *d, struct duda_sql_result *result, size_t row,
+                                     const struct duda_schema *schema, void *out,
+                                     size_t size) MK_API_MUST_USE;
+#ifndef __cplusplus
+/** The functions above, with the parameters as a variable number of arguments, and with the size of the
+ * struct. The compiler rejects a `list` that is not the address of a pointer to a struct. */
+#define duda_sql_query_rows(d, db, schema, list, n, text, ...)                                               \
+    duda_sql_query_rows_values(d, db, schema, list, sizeof **(list), n, text,                                \
+                               DUDA_SQL_PARAMETERS(__VA_ARGS__))
+#define duda_sql_query_row(d, db, schema, out, text, ...)                                                    \
+    duda_sql_query_row_values(d, db, schema, out, sizeof *(out), text, DUDA_SQL_PARAMETERS(__VA_ARGS__))
+#define duda_sql_query_cell(d, db, cell, text, ...)                                                          \
+    duda_sql_query_cell_values(d, db, cell, text, DUDA_SQL_PARAMETERS(__VA_ARGS__))
+#define duda_sql_bind_rows(d, result, schema, list)                                                          \
+    duda_sql_bind_rows_checked(d, result, schema, list, sizeof **(list))
+#define duda_sql_bind_row(d, result, row, schema, out)                                                       \
+    duda_sql_bind_row_checked(d, result, row, schema, out, sizeof *(out))
+#endif
+
+/**
+ * The rows as a value for templates and JSON, without structs and a schema: a list of maps, whose members are
+ * named after the columns. It is valid until the handler returns. Null if memory is exhausted. Use structs if
+ * the handler itself reads the rows, or if clients depend on the types: those of the columns differ between
+ * databases.
+ *
+ *     int e = duda_sql_query(d, db, &result, "SELECT name, price FROM goods");
+ *     return e ? e
+ *              : duda_render(d, "goods.html", duda_value_members({"goods", duda_sql_rows_value(d, &result)}));
+ */
+MK_API struct duda_value duda_sql_rows_value(struct duda_ctx *d, const struct duda_sql_result *result);
 
 /* ---- Named parameters ---- */
 
@@ -298,13 +354,13 @@ MK_API int duda_sql_bind_row(struct duda_ctx *d, struct duda_sql_result *result,
  *     struct person person = {.age = 18};
  *     int e = duda_bind_json(d, &person_schema, &person, NULL);
  *     e = e ? e
- *           : duda_sql_query_struct(d, db, &result, "INSERT INTO people (name, age) VALUES (:name, :age)",
+ *           : duda_sql_query_struct(d, db, NULL, "INSERT INTO people (name, age) VALUES (:name, :age)",
  *                                   &person_schema, &person);
  *     return e ? e : 201;
  *
  * A member that is not present, and an absent string, become NULL. Enums become text, timestamps text such as
  * "2026-03-01 12:30:00+00:00", objects and maps JSON. A list becomes an array for PostgreSQL, and JSON for
- * SQLite. Returns the result of duda_sql_query(), or -EINVAL if the schema lacks a named member, or the
+ * SQLite. `result` may be NULL. Returns the result of duda_sql_query(), or -EINVAL if the schema lacks a named member, or the
  * statement also has numbered parameters.
  */
 MK_API int duda_sql_query_struct(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
@@ -317,7 +373,7 @@ struct duda_sql_named_value {
     struct duda_sql_value value;
 };
 /**
- * Runs a statement with named parameters, whose values are in an array. Returns the result of
+ * Runs a statement with named parameters, whose values are in an array. `result` may be NULL. Returns the result of
  * duda_sql_query(), or -EINVAL if the array lacks a parameter, or the statement also has numbered parameters.
  *
  *     const struct duda_sql_named_value values[] = {{"who", duda_sql_text(duda_query(d, "who"))},
@@ -362,9 +418,15 @@ MK_API int duda_sql_cursor_next(struct duda_ctx *d, struct duda_sql_cursor *curs
 /** Reads the next row into a struct. Returns the same values as duda_sql_cursor_next(), or an error of
  * duda_sql_bind_row(). Unlike there, optional members without a value become zero. Strings and lists in the
  * struct are valid until the next call. Use the same schema in all calls for a cursor. */
-MK_API int duda_sql_cursor_bind(struct duda_ctx *d, struct duda_sql_cursor *cursor,
-                                const struct duda_schema *schema, void *out) MK_API_MUST_USE;
-/** Closes the cursor early; call it at most once. */
+MK_API int duda_sql_cursor_bind_checked(struct duda_ctx *d, struct duda_sql_cursor *cursor,
+                                        const struct duda_schema *schema, void *out,
+                                        size_t size) MK_API_MUST_USE;
+#ifndef __cplusplus
+/** The function above, with the size of the struct. */
+#define duda_sql_cursor_bind(d, cursor, schema, out)                                                         \
+    duda_sql_cursor_bind_checked(d, cursor, schema, out, sizeof *(out))
+#endif
+/** Closes the cursor early. Does nothing if it is closed already, or NULL. */
 MK_API void duda_sql_cursor_close(struct duda_sql_cursor *cursor);
 
 /** Writes the rows as JSON: an array with an object for each row. Bytes become base64, and numbers that JSON
@@ -381,6 +443,48 @@ static inline MK_API_MUST_USE int duda_sql_query(struct duda_ctx *d, struct duda
 {
     const struct duda_sql_value all[] = {given..., duda_sql_value()};
     return duda_sql_query_values(d, db, result, text, all, sizeof...(given));
+}
+template <typename type, typename... values>
+static inline MK_API_MUST_USE int duda_sql_query_rows(struct duda_ctx *d, struct duda_sql_db *db,
+                                                      const struct duda_schema *schema, type **list,
+                                                      size_t *n, const char *text, values... given)
+{
+    const struct duda_sql_value all[] = {given..., duda_sql_value()};
+    return duda_sql_query_rows_values(d, db, schema, list, sizeof **list, n, text, all, sizeof...(given));
+}
+template <typename type, typename... values>
+static inline MK_API_MUST_USE int duda_sql_query_row(struct duda_ctx *d, struct duda_sql_db *db,
+                                                     const struct duda_schema *schema, type *out,
+                                                     const char *text, values... given)
+{
+    const struct duda_sql_value all[] = {given..., duda_sql_value()};
+    return duda_sql_query_row_values(d, db, schema, out, sizeof *out, text, all, sizeof...(given));
+}
+template <typename... values>
+static inline MK_API_MUST_USE int duda_sql_query_cell(struct duda_ctx *d, struct duda_sql_db *db,
+                                                      struct duda_sql_value *cell, const char *text,
+                                                      values... given)
+{
+    const struct duda_sql_value all[] = {given..., duda_sql_value()};
+    return duda_sql_query_cell_values(d, db, cell, text, all, sizeof...(given));
+}
+template <typename type>
+static inline MK_API_MUST_USE int duda_sql_bind_rows(struct duda_ctx *d, struct duda_sql_result *result,
+                                                     const struct duda_schema *schema, type **list)
+{
+    return duda_sql_bind_rows_checked(d, result, schema, list, sizeof **list);
+}
+template <typename type>
+static inline MK_API_MUST_USE int duda_sql_bind_row(struct duda_ctx *d, struct duda_sql_result *result,
+                                                    size_t row, const struct duda_schema *schema, type *out)
+{
+    return duda_sql_bind_row_checked(d, result, row, schema, out, sizeof *out);
+}
+template <typename type>
+static inline MK_API_MUST_USE int duda_sql_cursor_bind(struct duda_ctx *d, struct duda_sql_cursor *cursor,
+                                                       const struct duda_schema *schema, type *out)
+{
+    return duda_sql_cursor_bind_checked(d, cursor, schema, out, sizeof *out);
 }
 #endif
 

@@ -28,7 +28,8 @@ extern "C" {
  *
  * `{{else}}` in a section begins the text for the opposite case. In a list, `{{@index}}` is the position
  * counted from 0, `{{@number}}` the position counted from 1, and `{{@first}}` and `{{@last}}` are booleans:
- * `{{^@last}}, {{/@last}}`.
+ * `{{^@last}}, {{/@last}}`. All other names that begin with `@` are global values: duda_render() provides
+ * `{{@user}}`, `{{@csrf_token}}`, `{{@flash}}` and `{{@errors}}` (see duda/render.h).
  *
  * Filters change a value, and are applied from left to right: `{{name | truncate 20 | upper}}`. Filters other
  * than `default` and `json` do not change a null or missing value.
@@ -78,6 +79,10 @@ struct duda_render_options {
     /** Appends the URL of an asset to `url`, for the filter `asset`. Returns 0, or -ENOENT if there is no
      * such asset. May be NULL. */
     int (*asset_url)(void *ctx, mk_str name, struct mk_buf *url);
+    /** Finds a global value, such as `{{@user}}`; `name` lacks the `@`. Called each time that a tag with such
+     * a name is rendered. Returns 0; -ENOENT if there is no such value; or another error, which ends the
+     * rendering. May be NULL. */
+    int (*find_global)(void *ctx, mk_str name, struct duda_value *out);
 };
 
 /**

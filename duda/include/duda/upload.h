@@ -38,18 +38,46 @@ MK_API const struct mk_form *duda_form_all(struct duda_ctx *d);
  * Fills a struct (see duda_form_data_bind()). Returns 0; -EINVAL: *errors lists the validation errors, and
  * *out contains the strings of the form, so that the page can show the form again. Return any other result
  * from the handler. If `errors` is NULL, the function itself sends the validation errors, as problem details
- * with status 422.
+ * with status 422. Templates see the errors as `@errors` (see duda/render.h); to show a page with the form
+ * again, duda_bind_form_or_render() is shorter.
  */
-MK_API duda_verdict duda_bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out,
-                                   struct duda_validation_errors *errors) MK_API_MUST_USE;
+MK_API duda_verdict duda_bind_form_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
+                                           size_t size,
+                                           struct duda_validation_errors *errors) MK_API_MUST_USE;
+#ifndef __cplusplus
+/** The function above, with the size of the struct: -EFAULT, which becomes status 500, if it is not the size
+ * in the schema. */
+#define duda_bind_form(d, schema, out, ...) duda_bind_form_checked(d, schema, out, sizeof *(out), __VA_ARGS__)
+#endif
 
 /** The first uploaded file with that field name; NULL if there is none. A file field that the user left empty
  * does not count. */
 MK_API const struct mk_upload *duda_upload(struct duda_ctx *d, const char *name);
 /** The i-th uploaded file of the form; NULL if there are fewer. Empty file fields do not count. */
 MK_API const struct mk_upload *duda_upload_at(struct duda_ctx *d, size_t i);
-/** Copies up to `cap` bytes of the file, starting at `offset`. Returns the number of bytes, 0 at the end of
- * the file, or a negative errno value. */
+/**
+ * Sets *content to the content of the file, NUL-terminated, in the memory of the handler. For large files,
+ * use duda_upload_save() or duda_upload_read(). Returns 0; -ENOMEM; or an error of duda_upload_read(). On
+ * error, *content is absent.
+ *
+ *     mk_str content;
+ *     const struct mk_upload *file = duda_upload(d, "file");
+ *     int e = file ? duda_upload_content(d, file, &content) : 422;
+ */
+MK_API int duda_upload_content(struct duda_ctx *d, const struct mk_upload *upload,
+                               mk_str *content) MK_API_MUST_USE;
+/**
+ * Copies up to `cap` bytes of the file, starting at `offset`. Returns the number of bytes, which may be less
+ * than `cap`, 0 at the end of the file, or a negative errno value. To read the whole file, repeat the call
+ * until it returns 0.
+ *
+ *     char buf[4096];
+ *     ssize_t n;
+ *     for (uint64_t at = 0; (n = duda_upload_read(d, file, buf, sizeof buf, at)) > 0; at += (uint64_t)n)
+ *         mk_buf_add(&out, mk_str_of(buf, (size_t)n));
+ *     if (n < 0)
+ *         return (int)n;
+ */
 MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *upload, char *buf, size_t cap,
                                 uint64_t offset) MK_API_MUST_USE;
 /**
@@ -63,6 +91,17 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *uplo
  */
 MK_API int duda_upload_save(struct duda_ctx *d, const struct mk_upload *upload,
                             const char *path) MK_API_MUST_USE;
+/**
+ * Saves the file in a folder under a unique name, like duda_upload_save(), and sets *name to that name: 32
+ * random hexadecimal digits, without an extension, so that no server takes the file for a script. Store the
+ * name together with the client's file name, which you pass to duda_attachment() when you send the file. On
+ * error, *name is absent.
+ *
+ *     mk_str name;
+ *     int e = duda_upload_save_unique(d, file, "/var/lib/photos", &name);
+ */
+MK_API int duda_upload_save_unique(struct duda_ctx *d, const struct mk_upload *upload, const char *folder,
+                                   mk_str *name) MK_API_MUST_USE;
 
 /**
  * Saves the whole request body as a new file, for uploads without a form, such as `curl -T video.mp4`. The
@@ -87,6 +126,14 @@ MK_API int duda_multipart_read(struct duda_ctx *d, const struct mk_multipart_lim
                                const struct mk_multipart_ops *ops, void *ctx) MK_API_MUST_USE;
 
 #ifdef __cplusplus
+}
+
+template <typename type>
+static inline MK_API_MUST_USE duda_verdict duda_bind_form(struct duda_ctx *d,
+                                                          const struct duda_schema *schema, type *out,
+                                                          struct duda_validation_errors *errors)
+{
+    return duda_bind_form_checked(d, schema, out, sizeof *out, errors);
 }
 #endif
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON in a response body. */
+#include <duda/body.h>
 #include <duda/http.h>
 #include <duda/memory.h>
 #include <duda/mime.h>
@@ -43,25 +44,35 @@ static int report_json_error(struct duda_ctx *d, struct duda_http_response *r, i
     return set_response_error(d, r, e, mk_buf_str(&message));
 }
 
-int duda_http_json(struct duda_ctx *d, struct duda_http_response *response, const struct duda_schema *schema,
-                   void *out, const struct mk_json_limits *limits)
+static int check_struct_size(struct duda_ctx *d, struct duda_http_response *r,
+                             const struct duda_schema *schema, size_t size)
+{
+    int e = duda_schema_check_size(d, schema, size);
+    return e ? set_response_error(d, r, e, MK_STR("the struct has another size than the schema says")) : 0;
+}
+
+int duda_http_json_checked(struct duda_ctx *d, struct duda_http_response *response,
+                           const struct duda_schema *schema, void *out, size_t size,
+                           const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors = {.n = 0};
-    int e = check_response_is_json(d, response);
+    int e = check_struct_size(d, response, schema, size);
+    e = e ? e : check_response_is_json(d, response);
     return e ? e
              : report_json_error(d, response,
                                  duda_json_read(response->body, schema, &memory, limits, out, &errors),
                                  &errors);
 }
 
-int duda_http_json_list(struct duda_ctx *d, struct duda_http_response *response,
-                        const struct duda_schema *schema, void *list, size_t *n,
-                        const struct mk_json_limits *limits)
+int duda_http_json_list_checked(struct duda_ctx *d, struct duda_http_response *response,
+                                const struct duda_schema *schema, void *list, size_t size, size_t *n,
+                                const struct mk_json_limits *limits)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors = {.n = 0};
-    int e = check_response_is_json(d, response);
+    int e = check_struct_size(d, response, schema, size);
+    e = e ? e : check_response_is_json(d, response);
     return e ? e
              : report_json_error(
                    d, response,

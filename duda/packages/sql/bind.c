@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows as structs, and named parameters from structs. */
+#include <duda/body.h>
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/sql_backend.h>
@@ -25,22 +26,76 @@ static int bind_rows(struct duda_ctx *d, struct duda_sql_result *result, size_t 
     return e == -ENOMEM ? e : duda_reason(d, e, "%s", b.message);
 }
 
-int duda_sql_bind_rows(struct duda_ctx *d, struct duda_sql_result *result, const struct duda_schema *schema,
-                       void *list)
+/* Checks that the structs of the handler are those of the schema. */
+static int check_struct_size(struct duda_ctx *d, struct duda_sql_result *result,
+                             const struct duda_schema *schema, size_t size)
+{
+    int e = duda_schema_check_size(d, schema, size);
+    if (e)
+        result->error = MK_STR("the struct has another size than the schema says");
+    return e;
+}
+
+int duda_sql_bind_rows_checked(struct duda_ctx *d, struct duda_sql_result *result,
+                               const struct duda_schema *schema, void *list, size_t size)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
-    void *structs = mk_allocator_zalloc(&memory, result->n_rows, schema->size);
-    int e = structs ? bind_rows(d, result, 0, result->n_rows, schema, structs) : -ENOMEM;
+    void *structs = NULL;
+    int e = check_struct_size(d, result, schema, size);
+    if (!e) {
+        structs = mk_allocator_zalloc(&memory, result->n_rows, schema->size);
+        e = structs ? bind_rows(d, result, 0, result->n_rows, schema, structs) : -ENOMEM;
+    }
     if (e)
         structs = NULL;
     memcpy(list, &structs, sizeof structs);
     return e;
 }
 
-int duda_sql_bind_row(struct duda_ctx *d, struct duda_sql_result *result, size_t row,
-                      const struct duda_schema *schema, void *out)
+int duda_sql_bind_row_checked(struct duda_ctx *d, struct duda_sql_result *result, size_t row,
+                              const struct duda_schema *schema, void *out, size_t size)
 {
+    int e = check_struct_size(d, result, schema, size);
+    if (e)
+        return e;
     return row < result->n_rows ? bind_rows(d, result, row, 1, schema, out) : -ENOENT;
+}
+
+int duda_sql_query_rows_values(struct duda_ctx *d, struct duda_sql_db *db, const struct duda_schema *schema,
+                               void *list, size_t size, size_t *n, const char *text,
+                               const struct duda_sql_value *parameters, size_t n_parameters)
+{
+    struct duda_sql_result result;
+    void *none = NULL;
+    *n = 0;
+    memcpy(list, &none, sizeof none);
+    int e = duda_sql_query_values(d, db, &result, text, parameters, n_parameters);
+    e = e ? e : duda_sql_bind_rows_checked(d, &result, schema, list, size);
+    *n = e ? 0 : result.n_rows;
+    return e;
+}
+
+int duda_sql_query_row_values(struct duda_ctx *d, struct duda_sql_db *db, const struct duda_schema *schema,
+                              void *out, size_t size, const char *text,
+                              const struct duda_sql_value *parameters, size_t n)
+{
+    struct duda_sql_result result;
+    int e = duda_sql_query_values(d, db, &result, text, parameters, n);
+    return e ? e : duda_sql_bind_row_checked(d, &result, 0, schema, out, size);
+}
+
+int duda_sql_query_cell_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_value *cell,
+                               const char *text, const struct duda_sql_value *parameters, size_t n)
+{
+    struct duda_sql_result result;
+    *cell = duda_sql_null();
+    int e = duda_sql_query_values(d, db, &result, text, parameters, n);
+    if (e)
+        return e;
+    if (!result.n_rows || !result.n_columns)
+        return -ENOENT;
+    *cell = *duda_sql_cell(&result, 0, 0);
+    return 0;
 }
 
 /* ---- Named parameters ---- */
@@ -112,7 +167,9 @@ static int query_named(struct duda_ctx *d, struct duda_sql_db *db, struct duda_s
 {
     enum { NAMES_MAX = 128 };
     mk_str numbered;
+    struct duda_sql_result own;
     struct sql_names names = {.at = duda_alloc(d, NAMES_MAX * sizeof(mk_str)), .max = NAMES_MAX};
+    result = result ? result : &own;
     if (!db)
         return duda_sql_query_values(d, db, result, text, NULL, 0);
     if (!names.at)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cursors. Each batch of rows is copied to the heap, and replaces the batch before. */
+#include <duda/body.h>
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/sql_backend.h>
@@ -106,22 +107,23 @@ static bool is_session_alive(const struct duda_sql_cursor *c)
 static void end_cursor(void *ctx)
 {
     struct duda_sql_cursor *c = ctx;
+    c->is_closed = true;
     free_batch(c);
     free_blocks(&c->row_data);
     free_blocks(&c->kept_data);
     c->result->columns = NULL;
     c->result->n_columns = 0;
-    if (c->is_closed)
-        return;
-    c->is_closed = true;
     if (c->owns_session)
         c->db->ops->release(c->db, c->session, false);
     else if (c->number && is_session_alive(c))
         c->db->ops->close_cursor(c->db, c->session, c->number);
 }
 
+/* A closed cursor no longer uses the handler's result, which may already hold another one. */
 void duda_sql_cursor_close(struct duda_sql_cursor *c)
 {
+    if (!c || c->is_closed)
+        return;
     end_cursor(c);
     (void)duda_undefer(c->d, end_cursor, c);
 }
@@ -245,8 +247,7 @@ int duda_sql_cursor_next(struct duda_ctx *d, struct duda_sql_cursor *c, const st
         if (e)
             return e;
         if (!c->batch.n_rows) {
-            if (!c->is_closed)
-                duda_sql_cursor_close(c);
+            duda_sql_cursor_close(c);
             return 0;
         }
     }
@@ -261,13 +262,16 @@ static int prepare_binding(struct duda_sql_cursor *c, const struct duda_schema *
     return sql_row_binding_prepare(&c->binding, c->result, schema, &memory);
 }
 
-int duda_sql_cursor_bind(struct duda_ctx *d, struct duda_sql_cursor *c, const struct duda_schema *schema,
-                         void *out)
+int duda_sql_cursor_bind_checked(struct duda_ctx *d, struct duda_sql_cursor *c,
+                                 const struct duda_schema *schema, void *out, size_t size)
 {
     const struct duda_sql_value *row;
     const struct mk_allocator memory = {alloc_block, &c->row_data};
     free_blocks(&c->row_data);
-    int e = duda_sql_cursor_next(d, c, &row);
+    int e = duda_schema_check_size(d, schema, size);
+    if (e)
+        return e;
+    e = duda_sql_cursor_next(d, c, &row);
     if (e != 1)
         return e;
     e = c->bound == schema ? 0 : prepare_binding(c, schema);

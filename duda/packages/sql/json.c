@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes rows as JSON (RFC 8259). */
+/* Rows without a schema: written as JSON (RFC 8259), or as values. */
+#include <duda/memory.h>
 #include <duda/sql.h>
 #include <monkey/json.h>
 #include <monkey/text.h>
@@ -38,4 +39,41 @@ void duda_sql_json(struct mk_buf *out, const struct duda_sql_result *result)
         mk_json_end_object(&w);
     }
     mk_json_end_array(&w);
+}
+
+/* ---- Values ---- */
+
+static struct duda_value cell_value(const struct duda_sql_value *v)
+{
+    switch (v->type) {
+    case DUDA_SQL_INTEGER:
+        return duda_value_integer(v->number);
+    case DUDA_SQL_REAL:
+        return duda_value_number(v->real);
+    case DUDA_SQL_TEXT:
+        return duda_value_text(v->text);
+    case DUDA_SQL_BLOB:
+        return duda_value_bytes(v->text);
+    case DUDA_SQL_NULL:
+    default:
+        return duda_value_null();
+    }
+}
+
+struct duda_value duda_sql_rows_value(struct duda_ctx *d, const struct duda_sql_result *result)
+{
+    const struct mk_allocator memory = duda_allocator_of(d);
+    size_t n_rows = result->n_rows, n_columns = result->n_columns;
+    struct duda_value *rows = (struct duda_value *)mk_allocator_zalloc(&memory, n_rows, sizeof *rows);
+    struct duda_entry *cells =
+        (struct duda_entry *)mk_allocator_zalloc(&memory, n_rows * n_columns, sizeof *cells);
+    if (!rows || !cells)
+        return duda_value_null();
+    for (size_t row = 0; row < n_rows; row++) {
+        struct duda_entry *entries = cells + row * n_columns;
+        for (size_t i = 0; i < n_columns; i++)
+            entries[i] = (struct duda_entry){result->columns[i].p, cell_value(duda_sql_cell(result, row, i))};
+        rows[row] = duda_value_map(entries, n_columns);
+    }
+    return duda_value_list(rows, n_rows);
 }

@@ -196,6 +196,8 @@ static int set_statement_reason(struct duda_ctx *d, int e, const struct duda_sql
 int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                           const char *text, const struct duda_sql_value *parameters, size_t n)
 {
+    struct duda_sql_result own;
+    result = result ? result : &own;
     if (!db) {
         *result =
             (struct duda_sql_result){.error = MK_STR("there is no such section [SQLITE] or [POSTGRES]")};

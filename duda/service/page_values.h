@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values that all templates of a service have: `@user`, `@csrf_token`, `@flash` and `@errors`. */
+#ifndef DUDA_SERVICE_PAGE_VALUES_H
+#define DUDA_SERVICE_PAGE_VALUES_H
+
+#include "service/duda_ctx.h"
+
+/* The state of one rendering. */
+struct duda_page_values {
+    struct duda_ctx *d;
+    bool has_flash;
+    struct duda_value flash; /* taken by the first `@flash` of the page */
+};
+
+/* Finds the value without its `@`, as `find_global` of struct duda_render_options. */
+int duda_page_values_find(void *ctx, mk_str name, struct duda_value *out);
+
+#endif
