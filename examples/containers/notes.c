@@ -13,29 +13,20 @@ enum { NOTE_MAX = 1000, PER_MINUTE = 100, MINUTE_MS = 60000, PING_MS = 15000 };
 static int list(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    struct mk_buf json = mk_buf_growing(1 << 20);
     int e = duda_sql_query(d, duda_sql_find(d, NULL), &result,
                            "SELECT id, note FROM notes ORDER BY id DESC LIMIT 20");
-    if (!e)
-        duda_sql_json(&json, &result);
-    if (!e)
-        e = duda_content_type(d, MK_STR("application/json"));
-    if (!e)
-        e = duda_write(d, mk_buf_str(&json));
-    mk_buf_free(&json);
-    return e;
+    return e ? e : duda_send_json(d, duda_sql_rows_value(d, &result));
 }
 
 static int add(struct duda_ctx *d)
 {
-    struct duda_sql_result result;
     mk_str note;
     int e = duda_read_all(d, NOTE_MAX, &note);
     if (!e)
         e = duda_store_rate_limit(d, duda_store_find(d, NULL), duda_client_ip(d), PER_MINUTE, MINUTE_MS);
     if (e)
         return e == -EDQUOT ? 429 : e;
-    e = duda_sql_query(d, duda_sql_find(d, NULL), &result, "INSERT INTO notes (note) VALUES ($1)",
+    e = duda_sql_query(d, duda_sql_find(d, NULL), NULL, "INSERT INTO notes (note) VALUES ($1)",
                        duda_sql_text(note));
     if (!e)
         e = duda_topic_publish(d, MK_STR("notes"), MK_WEBSOCKET_TEXT, note);

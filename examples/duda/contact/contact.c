@@ -71,7 +71,6 @@ static const struct duda_schema schema = DUDA_SCHEMA(struct message, members, .a
 static int render(struct duda_ctx *d, const struct message *m, const char *error)
 {
     const struct duda_entry page[] = {
-        {"token", duda_value_text(duda_csrf_token(d))},
         {"error", error ? duda_value_text(mk_str_from_c(error)) : duda_value_null()},
         {"sent", duda_value_bool(duda_query(d, "sent").p != NULL)},
         {"address", duda_value_text(m->address)},

@@ -33,24 +33,17 @@ static bool add(void *ctx, mk_str key, mk_str value)
     return l->n < SHOWN_MAX;
 }
 
-/* Lists the newest entries first (keys count down). Shows the form with its validation errors, if any. */
-static int show_with(struct duda_ctx *d, const struct entry *form,
-                     const struct duda_validation_errors *errors)
+/* Lists the newest entries first (keys count down). */
+static int show_with(struct duda_ctx *d, const struct entry *form)
 {
     struct listing *l = duda_alloc(d, sizeof *l);
-    struct duda_value texts[DUDA_VALIDATION_ERRORS_MAX];
     if (!l)
         return -ENOMEM;
     l->d = d;
     l->n = 0;
     int e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("entry/"), MK_STR_NULL, add, l);
-    for (size_t i = 0; errors && i < errors->n; i++)
-        texts[i] = duda_value_text(errors->items[i].message);
     const struct duda_entry page[] = {
-        {"token", duda_value_text(duda_csrf_token(d))},
-        {"name", duda_value_text(form ? form->name : MK_STR(""))},
-        {"text", duda_value_text(form ? form->text : MK_STR(""))},
-        {"errors", duda_value_list(texts, errors ? errors->n : 0)},
+        {"form", duda_value_struct(&schema, form)},
         {"entries", duda_value_structs(&schema, l->entries, l->n)},
     };
     return e ? e : duda_render(d, "book.html", duda_value_map(page, MK_LEN(page)));
@@ -58,7 +51,7 @@ static int show_with(struct duda_ctx *d, const struct entry *form,
 
 static int show(struct duda_ctx *d)
 {
-    return show_with(d, NULL, NULL);
+    return show_with(d, &(struct entry){MK_STR(""), MK_STR("")});
 }
 
 static int store(struct duda_ctx *d, const struct entry *entry)
@@ -77,7 +70,7 @@ static int write_entry(struct duda_ctx *d)
     struct duda_validation_errors errors;
     int e = duda_bind_form(d, &schema, &entry, &errors);
     if (e == -EINVAL) {
-        e = show_with(d, &entry, &errors);
+        e = show_with(d, &entry);
         return e ? e : duda_status(d, 422);
     }
     if (!e)

@@ -28,36 +28,14 @@ static int list_devices(struct duda_ctx *d, mk_str user, struct duda_value *out)
     return 0;
 }
 
-/* The flash messages, as values for the page. */
-static int list_messages(struct duda_ctx *d, struct duda_value *out)
-{
-    const struct duda_flash_message *messages;
-    size_t n;
-    int e = duda_flash_take(d, &messages, &n);
-    struct duda_value *items = e ? NULL : duda_alloc(d, (n + 1) * sizeof *items);
-    for (size_t i = 0; items && i < n; i++)
-        items[i] = duda_value_text(messages[i].text);
-    *out = duda_value_list(items, n);
-    return e ? e : items ? 0 : -ENOMEM;
-}
-
 static int show_with(struct duda_ctx *d, const char *error)
 {
     mk_str user;
-    struct duda_value devices = duda_value_null(), messages;
+    struct duda_value devices = duda_value_null();
     int e = duda_session_user(d, &user);
     e = e == -ENOENT ? 0 : e ? e : list_devices(d, user, &devices);
-    e = e ? e : list_messages(d, &messages);
-    if (e)
-        return e;
-    const struct duda_entry page[] = {
-        {"user", duda_value_text(user)},
-        {"devices", devices},
-        {"messages", messages},
-        {"token", duda_value_text(duda_csrf_token(d))},
-        {"error", duda_value_cstr(error)},
-    };
-    return duda_render(d, "login.html", duda_value_map(page, MK_LEN(page)));
+    const struct duda_entry page[] = {{"devices", devices}, {"error", duda_value_cstr(error)}};
+    return e ? e : duda_render(d, "login.html", duda_value_map(page, MK_LEN(page)));
 }
 
 static int show(struct duda_ctx *d)
@@ -83,8 +61,7 @@ static mk_str read_form(struct duda_ctx *d)
 static int enter(struct duda_ctx *d)
 {
     int e = duda_session_log_in(d, duda_form(d, "user"));
-    e = e ? e : duda_flash(d, "success", MK_STR("Welcome."));
-    return e ? e : duda_redirect(d, 303, MK_STR("/"));
+    return e ? e : duda_flash_redirect(d, "success", MK_STR("Welcome."), MK_STR("/"));
 }
 
 static int log_in(struct duda_ctx *d)

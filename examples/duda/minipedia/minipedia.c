@@ -56,8 +56,7 @@ static int show(struct duda_ctx *d)
     }
     const struct duda_entry page[] = {{"title", duda_value_text(duda_param(d, "name"))},
                                       {"text", duda_value_text(text)},
-                                      {"paragraphs", duda_value_list(paragraphs, n)},
-                                      {"token", duda_value_text(duda_csrf_token(d))}};
+                                      {"paragraphs", duda_value_list(paragraphs, n)}};
     int result = duda_render(d, "article.html", duda_value_map(page, MK_LEN(page)));
     return result || !e ? result : duda_status(d, 404);
 }

@@ -32,10 +32,7 @@ static int show(struct duda_ctx *d)
     int e = duda_session_get(d, "name", &name);
     if (e && e != -ENOENT)
         return e;
-    const struct duda_entry page[] = {
-        {"name", duda_value_text(name)},
-        {"token", duda_value_text(duda_csrf_token(d))},
-    };
+    const struct duda_entry page[] = {{"name", duda_value_text(name)}};
     return duda_render(d, "oidc.html", duda_value_map(page, MK_LEN(page)));
 }
 

@@ -28,11 +28,10 @@ static struct duda_sql_db *database(struct duda_ctx *d)
 /* A trigger on the table notifies the subscribers on commit. */
 static int order(struct duda_ctx *d)
 {
-    struct duda_sql_result result;
     struct order o = {.pieces = 1};
     int e = duda_bind_json(d, &schema, &o, NULL);
     e = e ? e
-          : duda_sql_query_struct(d, database(d), &result,
+          : duda_sql_query_struct(d, database(d), NULL,
                                   "INSERT INTO orders (goods, pieces) VALUES (:goods, :pieces)", &schema, &o);
     return e ? e : 201;
 }
@@ -41,13 +40,11 @@ static int order(struct duda_ctx *d)
 
 static int show_sum(struct duda_ctx *d)
 {
-    struct duda_sql_result result;
-    int e = duda_sql_query(d, database(d), &result, "SELECT count(*) AS n FROM orders");
+    struct duda_sql_value n;
+    int e = duda_sql_query_cell(d, database(d), &n, "SELECT count(*) FROM orders");
     return e ? e
-             : duda_sse_send(
-                   d, &(struct mk_sse_event){
-                          .name = MK_STR("sum"),
-                          .data = duda_sprintf(d, "%lld", (long long)duda_sql_cell(&result, 0, 0)->number)});
+             : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("sum"),
+                                                       .data = duda_sprintf(d, "%lld", (long long)n.number)});
 }
 
 /* Subscribes before it counts, so that no order is missed in between. -ECONNRESET (the connection was lost)

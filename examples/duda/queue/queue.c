@@ -95,7 +95,6 @@ static int show(struct duda_ctx *d)
     e = e ? e : duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("done/"), MK_STR_NULL, count, &done);
     e = e ? e : duda_jobs_list_failed(d, "order", add, l);
     const struct duda_entry page[] = {
-        {"token", duda_value_text(duda_csrf_token(d))},
         {"waiting", duda_value_integer((int64_t)n.waiting)},
         {"running", duda_value_integer((int64_t)n.running)},
         {"done", duda_value_integer(done)},

@@ -48,11 +48,8 @@ static int show(struct duda_ctx *d, const char *page, unsigned status, const cha
     if (e && e != -ENOENT)
         return e;
     const struct duda_entry values[] = {
-        {"customer", duda_value_text(customer)},
-        {"token", duda_value_text(duda_csrf_token(d))},
-        {"notice", duda_value_cstr(notice)},
-        {"q", duda_value_text(duda_query(d, "q"))},
-        {"items", duda_value_structs(&item_schema, items, n)},
+        {"customer", duda_value_text(customer)},     {"notice", duda_value_cstr(notice)},
+        {"q", duda_value_text(duda_query(d, "q"))},  {"items", duda_value_structs(&item_schema, items, n)},
         {"total", duda_value_text(money(d, total))},
     };
     e = duda_render(d, page, duda_value_map(values, MK_LEN(values)));
@@ -99,21 +96,18 @@ static int64_t complete_items(struct duda_ctx *d, struct item *items, size_t n)
 
 static int list(struct duda_ctx *d)
 {
-    struct duda_sql_result result;
     struct item *items;
+    size_t n;
     mk_str search = duda_query(d, "q");
     if (search.len > SEARCH_LEN_MAX)
         return 422;
-    int e = duda_sql_query(
-        d, data(d), &result,
+    int e = duda_sql_query_rows(
+        d, data(d), &item_schema, &items, &n,
         "SELECT id, name, price AS cents, stock AS n FROM goods WHERE lower(name) LIKE lower($1) ESCAPE '!' "
         "ORDER BY name LIMIT 100",
         duda_sql_text(pattern(d, search)));
-    e = e ? e : duda_sql_bind_rows(d, &result, &item_schema, &items);
-    if (e)
-        return fail(d, e, &result);
-    (void)complete_items(d, items, result.n_rows);
-    return show(d, "goods.html", 200, NULL, items, result.n_rows, 0);
+    (void)complete_items(d, items, n);
+    return e ? e : show(d, "goods.html", 200, NULL, items, n, 0);
 }
 
 /* ---- The basket in the session: the ID of the future order, then ID:N for each product ---- */
@@ -201,19 +195,16 @@ static int change_basket(struct duda_ctx *d)
 static int show_basket_with(struct duda_ctx *d, unsigned status, const char *notice)
 {
     struct basket b;
-    struct duda_sql_result result;
     struct item *items = duda_alloc(d, LINES_MAX * sizeof *items);
     size_t n = 0;
     int e = items ? read_basket(d, &b) : -ENOMEM;
     for (size_t i = 0; !e && i < b.n; i++) {
         items[n] = (struct item){.n = (int64_t)b.lines[i].n, .order = MK_STR("")};
-        e = duda_sql_query(d, data(d), &result, "SELECT id, name, price AS cents FROM goods WHERE id = $1",
-                           duda_sql_integer((int64_t)b.lines[i].id));
-        e = e ? e : duda_sql_bind_row(d, &result, 0, &item_schema, &items[n]);
+        e = duda_sql_query_row(d, data(d), &item_schema, &items[n],
+                               "SELECT id, name, price AS cents FROM goods WHERE id = $1",
+                               duda_sql_integer((int64_t)b.lines[i].id));
         n += !e;
-        if (e && e != -ENOENT)
-            return fail(d, e, &result);
-        e = 0;
+        e = e == -ENOENT ? 0 : e;
     }
     return e ? e : show(d, "basket.html", status, notice, items, n, complete_items(d, items, n));
 }
@@ -295,22 +286,19 @@ static int order(struct duda_ctx *d)
 
 static int show_orders(struct duda_ctx *d)
 {
-    struct duda_sql_result result;
     struct item *items;
+    size_t n;
     mk_str customer;
     int e = duda_session_get(d, "customer", &customer);
     if (e)
         return e == -ENOENT ? duda_redirect(d, 303, MK_STR("/account")) : e;
-    e = duda_sql_query(
-        d, data(d), &result,
+    e = duda_sql_query_rows(
+        d, data(d), &item_schema, &items, &n,
         "SELECT g.id, g.name, l.price AS cents, l.n, o.id AS \"order\" FROM orders o JOIN order_lines l ON "
         "l.order_id = o.id "
         "JOIN goods g ON g.id = l.good WHERE o.customer = $1 ORDER BY o.made DESC, o.id, g.id LIMIT 500",
         duda_sql_text(customer));
-    e = e ? e : duda_sql_bind_rows(d, &result, &item_schema, &items);
-    if (e)
-        return fail(d, e, &result);
-    return show(d, "orders.html", 200, NULL, items, result.n_rows, complete_items(d, items, result.n_rows));
+    return e ? e : show(d, "orders.html", 200, NULL, items, n, complete_items(d, items, n));
 }
 
 /* ---- Customers ---- */

@@ -25,7 +25,6 @@ static inline struct duda_sql_db *db(struct duda_ctx *d)
     return duda_sql_find(d, NULL);
 }
 
-int show_page(struct duda_ctx *d, const char *name, struct duda_value page);
 int find_issue(struct duda_ctx *d, struct issue *issue);
 int find_issues(struct duda_ctx *d, struct search *search, struct issue **issues, size_t *n);
 

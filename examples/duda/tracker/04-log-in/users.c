@@ -16,12 +16,13 @@ const struct duda_session_auth require_login = {.login = "/log-in"};
 
 static int show_log_in(struct duda_ctx *d)
 {
-    return show_page(d, "log-in.html", duda_value_members({"next", duda_value_text(duda_query(d, "next"))}));
+    return duda_render(d, "log-in.html",
+                       duda_value_members({"next", duda_value_text(duda_query(d, "next"))}));
 }
 
 static int show_sign_up(struct duda_ctx *d)
 {
-    return show_form(d, "sign-up.html", &user_schema, &(struct user){}, NULL);
+    return duda_render_form(d, "sign-up.html", &user_schema, &(struct user){});
 }
 
 static int enter(struct duda_ctx *d, mk_str user, mk_str next)
@@ -33,37 +34,33 @@ static int enter(struct duda_ctx *d, mk_str user, mk_str next)
 static int sign_up(struct duda_ctx *d)
 {
     struct user user = {};
-    struct duda_validation_errors errors;
-    struct duda_sql_result result;
     char hash[DUDA_PASSWORD_SIZE];
-    int e = duda_bind_form(d, &user_schema, &user, &errors);
+    int e = duda_bind_form_or_render(d, &user_schema, &user, "sign-up.html");
+    e = e ? e : duda_password_hash(d, user.password, hash);
     if (e)
-        return e == -EINVAL ? show_form(d, "sign-up.html", &user_schema, &user, &errors) : e;
-    e = duda_password_hash(d, user.password, hash);
+        return e;
     user.password = mk_str_from_c(hash);
-    e = e ? e
-          : duda_sql_query_struct(
-                d, db(d), &result,
-                "INSERT INTO users (name, email, password) VALUES (:name, :email, :password)", &user_schema,
-                &user);
+    e = duda_sql_query_struct(d, db(d), NULL,
+                              "INSERT INTO users (name, email, password) VALUES (:name, :email, :password)",
+                              &user_schema, &user);
     if (e == -EEXIST)
-        return go_to(d, "/sign-up", "This name is taken.");
+        return duda_flash_redirect(d, "error", MK_STR("This name is taken."), MK_STR("/sign-up"));
     return e ? e : enter(d, user.name, MK_STR_NULL);
 }
 
 static int log_in(struct duda_ctx *d)
 {
-    struct duda_sql_result result;
+    struct duda_sql_value hash;
     mk_str name = duda_form(d, "name");
     bool matches;
-    int e =
-        duda_sql_query(d, db(d), &result, "SELECT password FROM users WHERE name = $1", duda_sql_text(name));
-    e = e ? e
-          : duda_password_verify(d, duda_form(d, "password"),
-                                 result.n_rows ? duda_sql_cell(&result, 0, 0)->text : MK_STR_NULL, &matches);
+    int e = duda_sql_query_cell(d, db(d), &hash, "SELECT password FROM users WHERE name = $1",
+                                duda_sql_text(name));
+    e = e && e != -ENOENT ? e : duda_password_verify(d, duda_form(d, "password"), hash.text, &matches);
     if (e)
         return e;
-    return matches ? enter(d, name, duda_form(d, "next")) : go_to(d, "/log-in", "Name or password is wrong.");
+    if (!matches)
+        return duda_flash_redirect(d, "error", MK_STR("Name or password is wrong."), MK_STR("/log-in"));
+    return enter(d, name, duda_form(d, "next"));
 }
 
 static int log_out(struct duda_ctx *d)

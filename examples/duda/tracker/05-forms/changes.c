@@ -24,64 +24,60 @@ int insert_issue(struct duda_ctx *d, struct issue *issue)
     return e;
 }
 
-int go_to_issue(struct duda_ctx *d, int64_t id, const char *message)
+/* Redirects to an issue, whose page shows the message. */
+int go_to_issue(struct duda_ctx *d, int64_t id, mk_str message)
 {
-    return go_to(d, duda_url_for(d, "issue", duda_value_members({"id", duda_value_integer(id)})).p, message);
+    mk_str url = duda_url_for(d, "issue", duda_value_members({"id", duda_value_integer(id)}));
+    return duda_flash_redirect(d, "success", message, url);
 }
 
 static int show_new(struct duda_ctx *d)
 {
-    return show_form(d, "edit.html", &issue_form, &(struct issue){}, NULL);
+    return duda_render_form(d, "edit.html", &issue_form, &(struct issue){});
 }
 
 static int create(struct duda_ctx *d)
 {
     struct issue issue = {};
-    struct duda_validation_errors errors;
-    int e = duda_bind_form(d, &issue_form, &issue, &errors);
-    if (e)
-        return e == -EINVAL ? show_form(d, "edit.html", &issue_form, &issue, &errors) : e;
-    e = insert_issue(d, &issue);
-    return e ? e : go_to_issue(d, issue.id, "The issue is saved.");
+    int e = duda_bind_form_or_render(d, &issue_form, &issue, "edit.html");
+    e = e ? e : insert_issue(d, &issue);
+    return e ? e : go_to_issue(d, issue.id, MK_STR("The issue is saved."));
 }
 
 static int show_edit(struct duda_ctx *d)
 {
     struct issue issue;
     int e = find_issue(d, &issue);
-    return e ? e : show_form(d, "edit.html", &issue_form, &issue, NULL);
+    return e ? e : duda_render_form(d, "edit.html", &issue_form, &issue);
 }
 
 static int edit(struct duda_ctx *d)
 {
     struct issue issue;
-    struct duda_validation_errors errors;
-    struct duda_sql_result result;
     int e = find_issue(d, &issue);
     if (!e && !mk_str_eq(issue.author, duda_identity(d)->user))
         return 403;
-    e = e ? e : duda_bind_form(d, &issue_form, &issue, &errors);
-    if (e)
-        return e == -EINVAL ? show_form(d, "edit.html", &issue_form, &issue, &errors) : e;
-    e = duda_sql_query_struct(d, db(d), &result,
-                              "UPDATE issues SET title = :title, text = :text, state = :state WHERE id = :id",
-                              &issue_schema, &issue);
-    return e ? e : go_to_issue(d, issue.id, "The issue is saved.");
+    e = e ? e : duda_bind_form_or_render(d, &issue_form, &issue, "edit.html");
+    e = e ? e
+          : duda_sql_query_struct(
+                d, db(d), NULL,
+                "UPDATE issues SET title = :title, text = :text, state = :state WHERE id = :id",
+                &issue_schema, &issue);
+    return e ? e : go_to_issue(d, issue.id, MK_STR("The issue is saved."));
 }
 
 static int comment(struct duda_ctx *d)
 {
     struct issue issue;
-    struct duda_sql_result result;
     mk_str text = duda_form(d, "text");
     int e = find_issue(d, &issue);
     if (e || !text.len)
         return e ? e : 422;
-    e = duda_sql_query(d, db(d), &result,
+    e = duda_sql_query(d, db(d), NULL,
                        "INSERT INTO comments (issue, author, text, created) VALUES ($1, $2, $3, $4)",
                        duda_sql_integer(issue.id), duda_sql_text(duda_identity(d)->user), duda_sql_text(text),
                        duda_sql_integer(mk_worker_now(duda_worker(d))));
-    return e ? e : go_to_issue(d, issue.id, "The comment is saved.");
+    return e ? e : go_to_issue(d, issue.id, MK_STR("The comment is saved."));
 }
 
 DUDA_ROUTES(changes, DUDA_GET("/new", show_new, "Shows the form of a new issue."),

@@ -26,12 +26,8 @@ static inline struct duda_sql_db *db(struct duda_ctx *d)
     return duda_sql_find(d, NULL);
 }
 
-int show_page(struct duda_ctx *d, const char *name, struct duda_value page);
 int find_issue(struct duda_ctx *d, struct issue *issue);
-int show_form(struct duda_ctx *d, const char *name, const struct duda_schema *schema, const void *form,
-              const struct duda_validation_errors *errors);
-int go_to(struct duda_ctx *d, const char *path, const char *message);
-int go_to_issue(struct duda_ctx *d, int64_t id, const char *message);
+int go_to_issue(struct duda_ctx *d, int64_t id, mk_str message);
 int find_issues(struct duda_ctx *d, struct search *search, struct issue **issues, size_t *n);
 int insert_issue(struct duda_ctx *d, struct issue *issue);
 

@@ -9,17 +9,6 @@ static const struct duda_schema_field issue_fields[] = {
 };
 const struct duda_schema issue_schema = DUDA_SCHEMA(struct issue, issue_fields);
 
-struct comment {
-    mk_str author, text;
-    int64_t created;
-};
-static const struct duda_schema_field comment_fields[] = {
-    DUDA_STRING(struct comment, author),
-    DUDA_STRING(struct comment, text),
-    DUDA_INTEGER(struct comment, created),
-};
-static const struct duda_schema comment_schema = DUDA_SCHEMA(struct comment, comment_fields);
-
 static const struct duda_schema_field search_fields[] = {
     DUDA_STRING(struct search, q, .optional = true, .max_length = 100),
     DUDA_INTEGER(struct search, page, .optional = true, DUDA_MINIMUM(1), DUDA_MAXIMUM(1000)),
@@ -52,7 +41,7 @@ static int list(struct duda_ctx *d)
     if (e)
         return e;
     bool has_next = n > PAGE_SIZE;
-    return show_page(
+    return duda_render(
         d, "list.html",
         duda_value_members({"issues", duda_value_structs(&issue_schema, issues, has_next ? PAGE_SIZE : n)},
                            {"q", duda_value_text(search.q)},
@@ -62,37 +51,31 @@ static int list(struct duda_ctx *d)
 /* Reads the issue whose ID is in the path. */
 int find_issue(struct duda_ctx *d, struct issue *issue)
 {
-    struct duda_sql_result result;
     int64_t id;
     if (!duda_param_int(d, "id", &id))
         return 404;
-    int e = duda_sql_query(d, db(d), &result, "SELECT * FROM issues WHERE id = $1", duda_sql_integer(id));
-    return e ? e : duda_sql_bind_row(d, &result, 0, &issue_schema, issue);
+    return duda_sql_query_row(d, db(d), &issue_schema, issue, "SELECT * FROM issues WHERE id = $1",
+                              duda_sql_integer(id));
 }
 
 static int show(struct duda_ctx *d)
 {
-    struct duda_sql_result result;
+    struct duda_sql_result comments, files;
     struct issue issue;
-    struct comment *comments;
-    struct duda_sql_result of_files;
-    struct attachment *files;
     int e = find_issue(d, &issue);
     e = e ? e
-          : duda_sql_query(d, db(d), &result, "SELECT * FROM comments WHERE issue = $1 ORDER BY created",
+          : duda_sql_query(d, db(d), &comments,
+                           "SELECT author, text, created FROM comments WHERE issue = $1 ORDER BY created",
                            duda_sql_integer(issue.id));
-    e = e ? e : duda_sql_bind_rows(d, &result, &comment_schema, &comments);
     e = e ? e
-          : duda_sql_query(d, db(d), &of_files, "SELECT id, name FROM attachments WHERE issue = $1",
+          : duda_sql_query(d, db(d), &files, "SELECT id, name FROM attachments WHERE issue = $1",
                            duda_sql_integer(issue.id));
-    e = e ? e : duda_sql_bind_rows(d, &of_files, &attachment_schema, &files);
     if (e)
         return e;
-    return show_page(
-        d, "issue.html",
-        duda_value_members({"issue", duda_value_struct(&issue_schema, &issue)},
-                           {"comments", duda_value_structs(&comment_schema, comments, result.n_rows)},
-                           {"files", duda_value_structs(&attachment_schema, files, of_files.n_rows)}));
+    return duda_render(d, "issue.html",
+                       duda_value_members({"issue", duda_value_struct(&issue_schema, &issue)},
+                                          {"comments", duda_sql_rows_value(d, &comments)},
+                                          {"files", duda_sql_rows_value(d, &files)}));
 }
 
 DUDA_ROUTES(issues, DUDA_GET("/", list, "Lists the issues."),

@@ -3,26 +3,23 @@
 
 static int find_token(struct duda_ctx *d, mk_str token_hash, struct duda_identity *identity)
 {
-    struct duda_sql_result result;
-    int e = duda_sql_query(d, db(d), &result, "SELECT owner FROM tokens WHERE hash = $1",
-                           duda_sql_text(token_hash));
-    if (e || !result.n_rows)
-        return e ? e : -ENOENT;
-    identity->user = duda_sql_cell(&result, 0, 0)->text;
-    return 0;
+    struct duda_sql_value owner;
+    int e = duda_sql_query_cell(d, db(d), &owner, "SELECT owner FROM tokens WHERE hash = $1",
+                                duda_sql_text(token_hash));
+    identity->user = owner.text;
+    return e;
 }
 
 static const struct duda_token_auth token_auth = {.realm = "tracker", .find = find_token};
 
 static int create_token(struct duda_ctx *d)
 {
-    struct duda_sql_result result;
     mk_str token, hash;
     int e = duda_token_new(d, "tracker_", &token, &hash);
     e = e ? e
-          : duda_sql_query(d, db(d), &result, "INSERT INTO tokens (hash, owner) VALUES ($1, $2)",
+          : duda_sql_query(d, db(d), NULL, "INSERT INTO tokens (hash, owner) VALUES ($1, $2)",
                            duda_sql_text(hash), duda_sql_text(duda_identity(d)->user));
-    return e ? e : go_to(d, "/", duda_sprintf(d, "Your token: %s", token.p).p);
+    return e ? e : duda_flash_redirect(d, "success", duda_sprintf(d, "Your token: %s", token.p), MK_STR("/"));
 }
 
 static int list(struct duda_ctx *d)
