@@ -392,6 +392,53 @@ static void template_renders_structs(void **state)
     duda_template_free(t);
 }
 
+static int find_global(void *ctx, mk_str name, struct duda_value *out)
+{
+    unsigned *n = ctx;
+    ++*n;
+    if (mk_str_eq(name, MK_STR("fails")))
+        return -ECONNRESET;
+    if (!mk_str_eq(name, MK_STR("n")) && !mk_str_eq(name, MK_STR("n.m")))
+        return -ENOENT;
+    *out = duda_value_unsigned(*n);
+    return 0;
+}
+
+/* Returns the number of calls of find_global(). */
+static unsigned expect_global(const char *text, bool strict, int error, const char *expected)
+{
+    unsigned n = 0;
+    const struct duda_render_options options = {
+        .find_global = find_global, .ctx = &n, .strict = strict, .allows_unknown_sections = true};
+    const mk_str names[] = {MK_STR_INIT("a"), MK_STR_INIT("b")};
+    const struct duda_value items[] = {duda_value_text(names[0]), duda_value_text(names[1])};
+    const struct duda_entry page[] = {{"l", duda_value_list(items, 2)}, {"n", duda_value_cstr("own")}};
+    const struct duda_value value = duda_value_map(page, MK_LEN(page));
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
+    why = mk_buf_fixed(reasons, sizeof reasons);
+    struct duda_template *t = duda_template_new(mk_str_from_c(text), "page", &why);
+    assert_int_equal(duda_template_render(t, &value, &options, &out, &why), error);
+    assert_str(mk_buf_str(error ? &why : &out), expected);
+    duda_template_free(t);
+    return n;
+}
+
+static void template_global_values_are_found_when_they_are_rendered(void **state)
+{
+    (void)state;
+    assert_int_equal(expect_global("{{n}} {{@n}} {{@n}} {{@n.m}}", true, 0, "own 1 2 3"), 3);
+    assert_int_equal(expect_global("{{#l}}{{@n}}{{.}}{{@index}}{{/l}}", true, 0, "1a02b1"), 2);
+    assert_int_equal(expect_global("{{#@n}}{{.}}{{/@n}}{{^@n}}no{{/@n}}", true, 0, "1"), 2);
+    assert_int_equal(expect_global("{{^l}}{{@n}}{{@fails}}{{/l}}{{n}}{{@first}}", false, 0, "own"), 0);
+    assert_int_equal(expect_global("{{@n | upper}}{{@none | default \"x\"}}", true, 0, "1x"), 2);
+    assert_int_equal(expect_global("{{@none}}{{#@none}}x{{/@none}}", false, 0, ""), 2);
+    expect_global("{{#@none}}x{{/@none}}", true, -ENOENT,
+                  "page, line 1, column 1: `@none` does not name a value here");
+    expect_global("a{{@fails}}", false, -ECONNRESET, "page, line 1, column 2: `@fails` cannot be read");
+    expect_global("{{@fails | default \"x\"}}", false, -ECONNRESET,
+                  "page, line 1, column 1: `@fails` cannot be read");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +453,7 @@ int main(void)
         cmocka_unit_test(template_bytes_of_any_length_become_base64),
         fixture_test(template_errors_have_positions, NULL, pool_free),
         cmocka_unit_test(template_renders_structs),
+        cmocka_unit_test(template_global_values_are_found_when_they_are_rendered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
