@@ -190,7 +190,7 @@ static struct upload_save *upload_save_new(int fd, uint64_t offset, uint64_t siz
     return s;
 }
 
-static int save_as(struct duda_ctx *d, int fd, uint64_t offset, uint64_t size, const char *path)
+static int copy_and_link(struct duda_ctx *d, int fd, uint64_t offset, uint64_t size, const char *path)
 {
     if (fd < 0)
         return fd;
@@ -209,6 +209,14 @@ static int save_as(struct duda_ctx *d, int fd, uint64_t offset, uint64_t size, c
     e = e ? e : link_final_name(s);
     upload_save_free(s);
     return e;
+}
+
+static int save_as(struct duda_ctx *d, int fd, uint64_t offset, uint64_t size, const char *path)
+{
+    int e = copy_and_link(d, fd, offset, size, path);
+    if (!e || e == -EEXIST || duda_cancelled(d))
+        return e;
+    return duda_reason(d, e, "the content cannot be saved as %s: %s", path, strerror(-e));
 }
 
 int duda_upload_save(struct duda_ctx *d, const struct mk_upload *u, const char *path)

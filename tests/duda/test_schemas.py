@@ -414,6 +414,7 @@ def test_uploaded_file_is_saved_under_a_unique_name(server):
         names.add(answer.text)
     assert len(names) == 4
     assert post(server, "/save-unique?none", part("photo", b"x", "a") + b"--xyz--", MULTIPART).status == 404
+    server.err.wait_for("the content cannot be saved as .*/kept/none/[0-9a-f]{32}: No such file or directory")
     assert post(server, "/save-unique", part("other", b"x", "a") + b"--xyz--", MULTIPART).status == 400
     for name in names:
         (folder / name).unlink()

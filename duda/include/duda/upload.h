@@ -82,7 +82,8 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *uplo
                                 uint64_t offset) MK_API_MUST_USE;
 /**
  * Saves the file under a new name. A thread copies it while the handler waits. Choose the path in the
- * service: never derive it from client input. The sandbox must allow the path (see
+ * service: never derive it from client input. Use an absolute path: a relative one begins in the working
+ * directory of the server. The sandbox must allow the path (see
  * mk_config_allow_writing()). The file appears under its name only when it is complete and the handler is
  * still running. Returns 0; -EEXIST: the file already exists; -ENOSPC and the other errors of open(2); or the
  * error of a failed wait. On error, no file is created. If the file system does not support O_TMPFILE (NFS,
