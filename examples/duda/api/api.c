@@ -60,7 +60,7 @@ static int measure(struct duda_ctx *d)
 {
     uint64_t begin = mk_clock_us();
     int result = duda_next(d);
-    duda_histogram_observe(d, &durations, mk_clock_us() - begin, mk_str_from_c(duda_middleware_data(d)));
+    duda_duration_observe_us(d, &durations, mk_clock_us() - begin, mk_str_from_c(duda_middleware_data(d)));
     return result;
 }
 
@@ -110,15 +110,16 @@ static int send_books(struct duda_ctx *d, struct duda_sql_result *result, size_t
 /* Pages with numbers: GET /books?q=moon&page=2. The header Link names the neighboring pages. */
 static int list(struct duda_ctx *d)
 {
-    struct duda_sql_result count, result;
+    struct duda_sql_result result;
+    struct duda_sql_value count;
     struct duda_page page = {.size = 10, .size_max = 100};
     struct search search = {.q = MK_STR(""), .page = 1};
     int e = duda_bind_query(d, &search_schema, &search);
     e = e ? e : duda_page_read(d, &page);
     e = e ? e
-          : duda_sql_query(d, db(d), &count,
-                           "SELECT count(*) FROM books WHERE lower(title) LIKE '%' || lower($1) || '%'",
-                           duda_sql_text(search.q));
+          : duda_sql_query_cell(d, db(d), &count,
+                                "SELECT count(*) FROM books WHERE lower(title) LIKE '%' || lower($1) || '%'",
+                                duda_sql_text(search.q));
     e = e ? e
           : duda_sql_query(
                 d, db(d), &result,
@@ -127,7 +128,7 @@ static int list(struct duda_ctx *d)
                 duda_sql_text(search.q), duda_sql_integer(page.size), duda_sql_integer(page.offset));
     if (e)
         return e;
-    page.total = duda_sql_cell(&count, 0, 0)->number;
+    page.total = count.number;
     e = duda_page_links(d, &page);
     return e ? e : send_books(d, &result, (size_t)page.size);
 }
@@ -157,10 +158,9 @@ static int all(struct duda_ctx *d)
 
 static int find_book(struct duda_ctx *d, int64_t id, struct book *book)
 {
-    struct duda_sql_result result;
-    int e = duda_sql_query(d, db(d), &result, "SELECT id, title, author, year FROM books WHERE id = $1",
-                           duda_sql_integer(id));
-    return e ? e : duda_sql_bind_row(d, &result, 0, &book_schema, book);
+    return duda_sql_query_row(d, db(d), &book_schema, book,
+                              "SELECT id, title, author, year FROM books WHERE id = $1",
+                              duda_sql_integer(id));
 }
 
 static int64_t id_of(struct duda_ctx *d)
