@@ -29,22 +29,14 @@ static bool is_invisible(uint32_t c)
     return false;
 }
 
-static uint32_t decode_code_point(mk_str s)
-{
-    uint32_t c = s.len == 1 ? (unsigned char)s.p[0] : (unsigned char)s.p[0] & (0xffU >> (s.len + 1));
-    for (size_t i = 1; i < s.len; i++)
-        c = c << 6 | ((unsigned char)s.p[i] & 0x3f);
-    return c;
-}
-
 /* Removes the next character from *name. Returns it, or `_` if a file name must not contain it. */
 static mk_str next_name_char(mk_str *name)
 {
-    size_t len = mk_utf8_char_len(*name);
-    mk_str c = mk_str_first(*name, len ? len : 1);
-    *name = mk_str_skip(*name, c.len);
-    bool is_bad = len == 0 || c.p[0] == '/' || c.p[0] == '\\' || is_invisible(decode_code_point(c));
-    return is_bad ? MK_STR("_") : c;
+    uint32_t c;
+    size_t len = mk_utf8_decode(*name, &c);
+    mk_str character = mk_str_first(*name, len ? len : 1);
+    *name = mk_str_skip(*name, character.len);
+    return len == 0 || c == '/' || c == '\\' || is_invisible(c) ? MK_STR("_") : character;
 }
 
 /* Clients parse filename="..." differently, so its value contains no quotes, percent signs or non-ASCII

@@ -144,14 +144,6 @@ bool duda_template_filter_parse_function(mk_str *rest, mk_str *literal, struct d
 
 /* ---- Letters ---- */
 
-static uint32_t decode_code_point(mk_str s)
-{
-    uint32_t c = s.len == 1 ? (unsigned char)s.p[0] : (unsigned char)s.p[0] & (0xffU >> (s.len + 1));
-    for (size_t i = 1; i < s.len; i++)
-        c = c << 6 | ((unsigned char)s.p[i] & 0x3f);
-    return c;
-}
-
 /* Ranges of letters. Upper and lower case are two blocks with a fixed distance, or alternate. */
 static const struct letter_range {
     uint32_t upper_first, upper_last, distance; /* 1: alternating, upper case is even; 0: odd */
@@ -181,10 +173,11 @@ static void write_in_case(struct mk_buf *out, mk_str text, bool upper)
 {
     while (text.len) {
         char bytes[4];
-        size_t len = mk_utf8_char_len(text);
+        uint32_t c;
+        size_t len = mk_utf8_decode(text, &c);
         mk_str one = mk_str_first(text, len ? len : 1);
         if (len)
-            one = mk_str_of(bytes, mk_utf8_encode(bytes, change_case(decode_code_point(one), upper)));
+            one = mk_str_of(bytes, mk_utf8_encode(bytes, change_case(c, upper)));
         mk_buf_add(out, one);
         text = mk_str_skip(text, len ? len : 1);
     }

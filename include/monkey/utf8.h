@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 (RFC 3629): validating, counting and encoding characters. Thread-safe. In the program `monkey`, these
- * functions are in monkey-readers.so (docs/guide/plugins.md). */
+/* UTF-8 (RFC 3629): decoding, validating, counting and encoding characters. Thread-safe. */
 #ifndef MONKEY_UTF8_H
 #define MONKEY_UTF8_H
 
@@ -10,6 +9,12 @@
 extern "C" {
 #endif
 
+/**
+ * Decodes the character at the start of `s`, which must not be empty. Returns its length in bytes and stores
+ * its code point. If the character is malformed (overlong, a surrogate, truncated), returns 0 and stores the
+ * first byte.
+ */
+MK_API size_t mk_utf8_decode(mk_str s, uint32_t *c);
 /** The length in bytes of the character at the start of `s`; 0 if that character is malformed. `s` must not
  * be empty. */
 MK_API size_t mk_utf8_char_len(mk_str s);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <monkey/mem.h>
+#include <monkey/utf8.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -48,22 +49,10 @@ static int print_error(int code, const char *what, const char *about)
 
 /* ---- The command line ---- */
 
-static bool is_utf8(mk_str s)
-{
-    size_t more = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        if (more ? (c & 0xc0) != 0x80 : (c >= 0x80 && c < 0xc2) || c > 0xf4)
-            return false;
-        more = more ? more - 1 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc2 ? 1 : 0;
-    }
-    return more == 0;
-}
-
 static bool is_valid_name_field(mk_str s)
 {
-    return s.len && auth_has_no_controls(s) && is_utf8(s) && mk_str_find(s, ':') == MK_STR_NONE &&
-           mk_str_trim(s).len == s.len;
+    return s.len && auth_has_no_controls(s) && mk_utf8_find_invalid(s) == MK_STR_NONE &&
+           mk_str_find(s, ':') == MK_STR_NONE && mk_str_trim(s).len == s.len;
 }
 
 static int check_passwd_options(const struct order *o)
@@ -155,7 +144,7 @@ static const char *password_problem(const struct order *o, mk_str password)
         return "the password is empty";
     if (!auth_has_no_controls(password))
         return "the password contains a control character";
-    if (!is_utf8(password))
+    if (mk_utf8_find_invalid(password) != MK_STR_NONE)
         return "the password is not UTF-8, the encoding that browsers use";
     if (kind && password.len > kind->password)
         return "bcrypt ignores all but the first 72 bytes of a password: choose another hash";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that all formats share. */
 #include <monkey/text.h>
+#include <monkey/utf8.h>
 #include <time.h>
 
 #include "listing.h"
@@ -18,28 +19,6 @@ void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html)
         mk_buf_addf(out, "T%02d:%02d:%02dZ", tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* Decodes the first character. Returns its length in bytes, or 0 if `s` is not UTF-8 (RFC 3629). */
-static size_t utf8_decode(mk_str s, uint32_t *c)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char first = (unsigned char)s.p[0];
-    size_t len = first < 0x80   ? 1
-                 : first < 0xc2 ? 0
-                 : first < 0xe0 ? 2
-                 : first < 0xf0 ? 3
-                 : first < 0xf5 ? 4
-                                : 0;
-    if (len == 0 || len > s.len)
-        return 0;
-    *c = len == 1 ? first : first & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if (((unsigned char)s.p[i] & 0xc0) != 0x80)
-            return 0;
-        *c = *c << 6 | ((unsigned char)s.p[i] & 0x3f);
-    }
-    return *c < least[len] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000) ? 0 : len;
-}
-
 /* Rejects control characters, and invisible characters that reorder or break the text around them. */
 static bool is_visible(uint32_t c)
 {
@@ -55,9 +34,9 @@ static bool is_visible(uint32_t c)
 
 void dirlisting_write_name(struct mk_buf *out, mk_str name, void (*write)(struct mk_buf *out, mk_str part))
 {
-    uint32_t c = 0;
+    uint32_t c;
     for (size_t run = 0; name.len;) {
-        size_t len = utf8_decode(mk_str_skip(name, run), &c);
+        size_t len = mk_utf8_decode(mk_str_skip(name, run), &c);
         if (len && is_visible(c) && (run += len) < name.len)
             continue;
         write(out, mk_str_first(name, run));

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <monkey/utf8.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -113,35 +114,19 @@ static struct parsed_line parse_log_line(const struct isolate_log_forwarder *l, 
     return found;
 }
 
-/* Returns the length of the UTF-8 character at the beginning; 0 if it is invalid. */
-static size_t character_len(mk_str text)
-{
-    unsigned char lead = (unsigned char)text.p[0], low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-    size_t n = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-    if (n > text.len)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        unsigned char next = (unsigned char)text.p[i];
-        if (next < (i == 1 ? low : 0x80) || next > 0xbf)
-            return 0;
-    }
-    return n;
-}
-
 /* Matches C0, DEL and C1 (U+0080 to U+009F), which terminals interpret. */
-static bool is_control(mk_str character)
+static bool is_control(uint32_t c)
 {
-    unsigned char c = (unsigned char)character.p[0];
-    return character.len == 1 ? (c < ' ' && c != '\t') || c == 0x7f
-                              : c == 0xc2 && (unsigned char)character.p[1] < 0xa0;
+    return (c < ' ' && c != '\t') || (c >= 0x7f && c < 0xa0);
 }
 
 static void append_sanitized(struct mk_buf *out, mk_str text)
 {
     while (text.len) {
-        size_t n = character_len(text);
+        uint32_t c;
+        size_t n = mk_utf8_decode(text, &c);
         mk_str character = mk_str_first(text, n ? n : 1);
-        if (n && !is_control(character))
+        if (n && !is_control(c))
             mk_buf_add(out, character);
         else
             for (size_t i = 0; i < character.len; i++)

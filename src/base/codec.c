@@ -2,6 +2,7 @@
 #include "base/codec.h"
 
 #include <errno.h>
+#include <monkey/utf8.h>
 #include <sys/random.h>
 
 #include "base/assert.h"
@@ -176,35 +177,14 @@ void mk_log_escape(struct mk_buf *out, mk_str s)
     mk_log_escape_to(out, s, SIZE_MAX);
 }
 
-/* Returns the length of the UTF-8 sequence at the start of `s`; 0 if it is not well-formed. */
-static size_t utf8_sequence_len(mk_str s)
+/* Appends the first character, c, of `s`; len == 0: c is a byte of invalid UTF-8, read as Latin-1. Escapes
+ * control characters, also U+0080 to U+009F, because a terminal may interpret them. */
+static void append_json_escaped(struct mk_buf *out, mk_str s, size_t len, uint32_t c)
 {
-    unsigned char c = (unsigned char)s.p[0];
-    size_t len = c < 0x80                ? 1
-                 : c >= 0xc2 && c < 0xe0 ? 2
-                 : c >= 0xe0 && c < 0xf0 ? 3
-                 : c >= 0xf0 && c < 0xf5 ? 4
-                                         : 0;
-    if (len == 0 || len > s.len)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if (((unsigned char)s.p[i] & 0xc0) != 0x80)
-            return 0;
-    unsigned char second = len > 1 ? (unsigned char)s.p[1] : 0x80;
-    bool overlong = (c == 0xe0 && second < 0xa0) || (c == 0xf0 && second < 0x90);
-    bool beyond = (c == 0xed && second > 0x9f) || (c == 0xf4 && second > 0x8f);
-    return overlong || beyond ? 0 : len;
-}
-
-static void append_json_escaped(struct mk_buf *out, mk_str s, size_t len)
-{
-    unsigned char c = (unsigned char)s.p[0], second = len == 2 ? (unsigned char)s.p[1] : 0;
     if (c == '"' || c == '\\')
         mk_buf_add_char(out, '\\');
-    if (len == 0 || c < 0x20 || c == 0x7f)
-        mk_buf_addf(out, "\\u%04x", c); /* a control character, or a byte of invalid UTF-8, read as Latin-1 */
-    else if (c == 0xc2 && second < 0xa0)
-        mk_buf_addf(out, "\\u%04x", second); /* U+0080 to U+009F: a terminal may interpret them */
+    if (len == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0))
+        mk_buf_addf(out, "\\u%04x", c);
     else
         mk_buf_add(out, mk_str_first(s, len));
 }
@@ -212,11 +192,13 @@ static void append_json_escaped(struct mk_buf *out, mk_str s, size_t len)
 void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
 {
     for (;;) {
-        append_plain_run(out, &s, end, JSON_CHAR_MAX);
+        if (s.len && (unsigned char)s.p[0] < 0x80)
+            append_plain_run(out, &s, end, JSON_CHAR_MAX);
         if (s.len == 0 || out->len + JSON_CHAR_MAX >= end || out->failed)
             return;
-        size_t len = utf8_sequence_len(s);
-        append_json_escaped(out, s, len);
+        uint32_t c;
+        size_t len = mk_utf8_decode(s, &c);
+        append_json_escaped(out, s, len, c);
         s = mk_str_skip(s, len ? len : 1);
     }
 }

@@ -33,24 +33,17 @@ static bool is_plain_char(char c)
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '-' || c == '_' || c == '.';
 }
 
-static uint32_t decode_code_point(mk_str s)
-{
-    uint32_t c = (unsigned char)s.p[0] & (0xffU >> (s.len + 1));
-    for (size_t i = 1; i < s.len; i++)
-        c = c << 6 | ((unsigned char)s.p[i] & 0x3f);
-    return c;
-}
-
 /* Returns the next character, sanitized, and sets *used to its length in `s`. */
 static mk_str next_clean_char(mk_str s, size_t *used)
 {
     static const mk_str escapes[] = {MK_STR("%22"), MK_STR("%0D"), MK_STR("%0A")}; /* browsers escape these */
-    size_t len = mk_utf8_char_len(s);
+    uint32_t c;
+    size_t len = mk_utf8_decode(s, &c);
     *used = len ? len : 1;
     for (size_t i = 0; i < MK_LEN(escapes); i++)
         if (mk_str_eq_nocase(mk_str_first(s, 3), escapes[i]))
             *used = 3;
-    if (len > 1 && !is_unsafe_code_point(decode_code_point(mk_str_first(s, len))))
+    if (len > 1 && !is_unsafe_code_point(c))
         return mk_str_first(s, len);
     return len == 1 && *used == 1 && is_plain_char(s.p[0]) ? mk_str_first(s, 1) : MK_STR("_");
 }

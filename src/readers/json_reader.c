@@ -210,11 +210,12 @@ static bool unescape_string(struct mk_json_reader *c, mk_str raw, mk_str *out)
  * one; 0: the character is not allowed in a string. */
 static size_t string_char_len(mk_str s)
 {
-    if ((unsigned char)s.p[0] < 0x20)
+    unsigned char first = (unsigned char)s.p[0];
+    if (first < 0x20)
         return 0;
-    if (s.p[0] == '\\')
+    if (first == '\\')
         return s.len > 1 ? 2 : 1;
-    return mk_utf8_char_len(s);
+    return first < 0x80 ? 1 : mk_utf8_char_len(s);
 }
 
 bool mk_json_reader_string(struct mk_json_reader *c, mk_str *out)

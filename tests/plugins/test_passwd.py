@@ -123,7 +123,8 @@ def test_passwd_concurrent_changes_are_not_lost(tmp_path):
     (["-r", "99", "users", "ana"], "does not support this cost"),
     (["-D", "-c", "users", "ana"], "-D accepts no option except"), (["users", "a:b"], "invalid user name"), (["users", ""], "invalid user name"),
     (["users", "a\nb"], "invalid user name"), (["users", " a"], "invalid user name"), (["users", "#a"], "invalid user name"),
-    (["users", "a" * 256], "invalid user name"), (["users", b"\xff"], "invalid user name"), (["users", b"\xc0\x80"], "invalid user name")])
+    (["users", "a" * 256], "invalid user name"), (["users", b"\xff"], "invalid user name"), (["users", b"\xc0\x80"], "invalid user name"),
+    (["users", b"\xe0\x80\x80"], "invalid user name"), (["users", b"\xed\xa0\x80"], "invalid user name"), (["users", b"\xf4\x90\x80\x80"], "invalid user name")])
 def test_passwd_wrong_usage_is_an_error(tmp_path, words, message):
     add(tmp_path / "users", "zoe", "x", "-b", "bcrypt", "-r", "4")
     before = (tmp_path / "users").read_text()
