@@ -2,6 +2,7 @@
 #include "service/crash_table.h"
 
 #include <errno.h>
+#include <monkey/text.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,9 +14,7 @@ struct duda_crash_table *duda_crash_table_get(struct mk_config *config)
 /* FNV-1a suffices: the names come from our own program. */
 static uint64_t hash_route_name(mk_str name)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < name.len; i++)
-        h = (h ^ (unsigned char)name.p[i]) * 0x100000001b3u;
+    uint64_t h = mk_fnv1a(MK_FNV1A, name);
     return h ? h : 1;
 }
 

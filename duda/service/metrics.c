@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/metrics.h"
 
-#include <errno.h>
+#include <monkey/text.h>
 #include <monkey/utf8.h>
 #include <stdio.h>
 #include <string.h>
@@ -204,12 +204,10 @@ static void make_label_key(struct label_key *key, const mk_str *values, size_t n
 static struct series_entry **find_bucket(struct duda_metrics_cache *cache, unsigned table,
                                          const struct label_key *key)
 {
-    uint32_t hash =
-        2166136261u ^ table; /* FNV-1a; unkeyed, because a table has few series, whatever clients send */
+    uint64_t hash = MK_FNV1A ^ table; /* unkeyed, because a table has few series, whatever clients send */
     for (size_t i = 0; i < key->n; i++)
-        for (size_t k = 0; k < key->values[i].len; k++)
-            hash = (hash ^ (unsigned char)key->values[i].p[k]) * 16777619u;
-    return &cache->buckets[(hash ^ hash >> 16) % BUCKETS];
+        hash = mk_fnv1a(hash, key->values[i]);
+    return &cache->buckets[(hash ^ hash >> 32) % BUCKETS];
 }
 
 static bool is_entry_of(const struct series_entry *e, unsigned table, const struct label_key *key)

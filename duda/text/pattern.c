@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <monkey/mem.h>
+#include <monkey/text.h>
 #include <stdatomic.h>
 
 enum { SLOTS = 64, PATTERNS_MAX = 4096 };
@@ -22,10 +23,8 @@ static atomic_uint n_patterns;
 
 static _Atomic(struct cached_pattern *) *find_slot(mk_str pattern)
 {
-    uint32_t sum = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < pattern.len; i++)
-        sum = (sum ^ (unsigned char)pattern.p[i]) * 16777619u;
-    return &slots[sum % SLOTS];
+    uint64_t hash = mk_fnv1a(MK_FNV1A, pattern);
+    return &slots[(hash ^ hash >> 32) % SLOTS];
 }
 
 static const struct cached_pattern *find_pattern(struct cached_pattern *first, mk_str pattern)

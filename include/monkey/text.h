@@ -108,6 +108,24 @@ MK_API bool mk_pattern_set(struct mk_pattern *pattern, mk_str text);
  * Could another program read a leading slash in this decoded string: "%2F", a backslash, or an escaped form
  * of either? If such a string follows a slash, it may be mistaken for a host name, as in "//host/path".
  */
+/** The initial value for mk_fnv1a(). */
+#define MK_FNV1A UINT64_C(0xcbf29ce484222325)
+/** Adds a byte to a hash: see mk_fnv1a(). */
+static inline uint64_t mk_fnv1a_byte(uint64_t hash, char c)
+{
+    return (hash ^ MK_API_CAST(unsigned char, c)) * UINT64_C(0x100000001b3);
+}
+/**
+ * Adds a text to a hash (FNV-1a, 64 bits), which begins with MK_FNV1A. The result is the same on every machine,
+ * and anyone can cause collisions: for untrusted keys, use mk_hash(). Low bits depend only on the low bits of
+ * the text, so fold the hash for a small table: `hash ^ hash >> 32`.
+ */
+static inline uint64_t mk_fnv1a(uint64_t hash, mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        hash = mk_fnv1a_byte(hash, text.p[i]);
+    return hash;
+}
 MK_API bool mk_path_may_begin_with_slash(mk_str path);
 
 /** Does a decoded path match the pattern? Matching is case-sensitive. */

@@ -2,6 +2,7 @@
 #include "base/stats.h"
 
 #include <monkey/sized.h>
+#include <monkey/text.h>
 #include <sched.h>
 #include <string.h>
 
@@ -235,18 +236,11 @@ unsigned mk_stat_find(const struct mk_stat_registry *r, const char *name)
 
 /* FNV-1a suffices: only the server chooses label names, and clients can choose values only from a small
  * set. */
-static uint64_t hash_label(uint64_t id, mk_str text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        id = (id ^ (unsigned char)text.p[i]) * 0x100000001b3;
-    return (id ^ 0xff) * 0x100000001b3;
-}
-
 static uint64_t series_id(unsigned table, unsigned n_labels, const mk_str *values)
 {
-    uint64_t id = (0xcbf29ce484222325 ^ table) * 0x100000001b3;
+    uint64_t id = MK_FNV1A ^ table;
     for (unsigned i = 0; i < n_labels; i++)
-        id = hash_label(id, values[i]);
+        id = mk_fnv1a_byte(mk_fnv1a(id, values[i]), '\xff');
     return id ? id : 1;
 }
 

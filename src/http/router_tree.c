@@ -2,6 +2,7 @@
 #include "http/router_tree.h"
 
 #include <monkey/mem.h>
+#include <monkey/text.h>
 
 #include "base/compiler.h"
 #include "http/router_param_type.h"
@@ -34,13 +35,11 @@ void mk_router_tree_fini(struct mk_router_tree *t)
 
 /* ---- Hash table of text nodes ---- */
 
-/* FNV-1a with a final mix. The strings come from the program, so clients cannot provoke collisions. */
+/* The strings come from the program, so clients cannot provoke collisions. */
 static uint32_t text_hash(mk_router_node_id parent, mk_str text)
 {
-    uint32_t hash = 2166136261u ^ parent * 2654435761u;
-    for (size_t i = 0; i < text.len; i++)
-        hash = (hash ^ (unsigned char)text.p[i]) * 16777619u;
-    return hash ^ hash >> 15;
+    uint64_t hash = mk_fnv1a(MK_FNV1A ^ parent * UINT64_C(2654435761), text);
+    return (uint32_t)(hash ^ hash >> 32);
 }
 
 /* Returns the slot of the text, or the free slot where it would be inserted. The table always has free

@@ -2,6 +2,7 @@
 #include "tls/trust_store.h"
 
 #include <dirent.h>
+#include <monkey/text.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <pthread.h>
@@ -141,24 +142,16 @@ static struct {
     struct file_stamp file_stamp; /* stamp of the files read */
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void stamp_add_number(struct file_stamp *s, uint64_t number)
-{
-    s->sum = (s->sum ^ number) * UINT64_C(0x100000001b3); /* FNV */
-}
-
 static void add_file_to_stamp(void *ctx, const char *file)
 {
-    struct file_stamp *all = ctx, one = {.sum = UINT64_C(0xcbf29ce484222325)};
+    struct file_stamp *all = ctx;
     struct stat st;
     if (stat(file, &st) < 0)
         return;
-    stamp_add_number(&one, (uint64_t)st.st_dev);
-    stamp_add_number(&one, (uint64_t)st.st_ino);
-    stamp_add_number(&one, (uint64_t)st.st_size);
-    stamp_add_number(&one, (uint64_t)st.st_ctim.tv_sec);
-    stamp_add_number(&one, (uint64_t)st.st_ctim.tv_nsec);
+    const uint64_t facts[] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size,
+                              (uint64_t)st.st_ctim.tv_sec, (uint64_t)st.st_ctim.tv_nsec};
     all->n++;
-    all->sum += one.sum; /* independent of order */
+    all->sum += mk_fnv1a(MK_FNV1A, mk_str_of((const char *)facts, sizeof facts)); /* independent of order */
 }
 
 static void refresh_shared_store(void)

@@ -35,15 +35,6 @@ static mk_str request_find_cookie(const struct mk_request *request, mk_str name)
     return mk_str_of(NULL, 0);
 }
 
-/* FNV-1a: a client that finds a collision only influences the choice of its own server. */
-static uint64_t fnv1a_hash(mk_str text)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-    for (size_t i = 0; i < text.len; i++)
-        hash = (hash ^ (unsigned char)text.p[i]) * 0x100000001b3;
-    return hash;
-}
-
 static mk_str sticky_hash_key(const struct mk_proxy *p)
 {
     const struct mk_proxy_route *r = p->route;
@@ -84,10 +75,12 @@ static void proxy_choose_server(const struct mk_proxy *p, struct mk_upstream_con
 {
     const struct mk_proxy_route *r = p->route;
     mk_str key = sticky_hash_key(p);
-    *options = (struct mk_upstream_conn_options){.server = -1,
-                                                 .hash = fnv1a_hash(key),
-                                                 .has_hash = key.p,
-                                                 .client = mk_request_client_addr(p->handler.request)};
+    *options =
+        (struct mk_upstream_conn_options){.server = -1,
+                                          /* a client that finds a collision only influences its own server */
+                                          .hash = mk_fnv1a(MK_FNV1A, key),
+                                          .has_hash = key.p,
+                                          .client = mk_request_client_addr(p->handler.request)};
     if (r->sticky.p)
         options->server = sticky_find_server(r->upstream, request_find_cookie(p->handler.request, r->sticky));
 }

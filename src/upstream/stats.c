@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/stats.h"
 
+#include <monkey/text.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,16 +87,9 @@ void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot)
 
 /* FNV-1a: the names come from the configuration, and a collision would only make two servers share their
  * state. */
-static uint64_t fnv1a_add(uint64_t key, mk_str text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        key = (key ^ (unsigned char)text.p[i]) * 0x100000001b3;
-    return key;
-}
-
 static uint64_t hash_server_key(mk_str upstream, mk_str server)
 {
-    uint64_t key = fnv1a_add(fnv1a_add(fnv1a_add(0xcbf29ce484222325, upstream), MK_STR("\n")), server);
+    uint64_t key = mk_fnv1a(mk_fnv1a_byte(mk_fnv1a(MK_FNV1A, upstream), '\n'), server);
     return key ? key : 1;
 }
 

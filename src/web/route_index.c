@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/route_index.h"
 
+#include <monkey/text.h>
+
 enum { FEW = 8 };
 
 /* A route and the hash of its key. */
@@ -23,21 +25,12 @@ struct mk_route_index {
 
 /* ---- Texts ---- */
 
-/* FNV-1a: patterns come from the configuration, so clients cannot provoke collisions. Exact patterns are
- * hashed differently from folders. */
-static uint32_t fnv1a_step(uint32_t hash, char c)
+/* Patterns come from the configuration, so clients cannot provoke collisions. Exact patterns are hashed
+ * differently from folders. */
+static uint32_t fold_hash(uint64_t hash, bool is_whole)
 {
-    return (hash ^ (unsigned char)c) * 16777619u;
-}
-
-static const uint32_t begin = 2166136261u;
-
-static uint32_t hash_text(mk_str text, bool is_whole)
-{
-    uint32_t hash = begin;
-    for (size_t i = 0; i < text.len; i++)
-        hash = fnv1a_step(hash, text.p[i]);
-    return is_whole ? ~hash : hash;
+    uint32_t folded = (uint32_t)(hash ^ hash >> 32);
+    return is_whole ? ~folded : folded;
 }
 
 /* Returns the pattern up to the last slash before its first wildcard; may be empty. */
@@ -71,7 +64,7 @@ struct index_builder {
 static void builder_add_entry(struct index_builder *m, mk_str text, bool is_whole, size_t route)
 {
     struct mk_route_index *x = m->index;
-    uint32_t hash = hash_text(text, is_whole), *at = &x->starts[hash & x->mask];
+    uint32_t hash = fold_hash(mk_fnv1a(MK_FNV1A, text), is_whole), *at = &x->starts[hash & x->mask];
     size_t *longest = is_whole ? &x->exact_max : &x->folder_max;
     *longest = mk_max(*longest, text.len);
     if (!m->is_counting)
@@ -168,13 +161,13 @@ static size_t find_by_exact_or_folder(const struct mk_route_index *x, size_t fro
 {
     size_t best = x->n, longest = mk_max(x->folder_max, path.len <= x->exact_max ? path.len : 0),
            len = mk_min(path.len, longest);
-    uint32_t hash = begin;
+    uint64_t hash = MK_FNV1A;
     for (size_t i = 0; i < len; i++) {
-        hash = fnv1a_step(hash, path.p[i]);
+        hash = mk_fnv1a_byte(hash, path.p[i]);
         if (path.p[i] == '/' && i < x->folder_max)
-            best = find_in_bucket(x, hash, path, from, best);
+            best = find_in_bucket(x, fold_hash(hash, false), path, from, best);
     }
-    return len == path.len ? find_in_bucket(x, ~hash, path, from, best) : best;
+    return len == path.len ? find_in_bucket(x, fold_hash(hash, true), path, from, best) : best;
 }
 
 size_t mk_route_index_find(const struct mk_route_index *x, size_t from, mk_str path,

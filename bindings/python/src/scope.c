@@ -2,6 +2,7 @@
 #include "scope.h"
 
 #include <arpa/inet.h>
+#include <monkey/text.h>
 
 #define CACHED_MAX 40  /* longer texts are not cached */
 #define CACHE_SIZE 512 /* a power of two */
@@ -96,10 +97,8 @@ PyObject *scope_template(PyObject *root_path, bool is_websocket)
 
 static unsigned hash_text(mk_str text)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < text.len; i++)
-        hash = (hash ^ (uint8_t)text.p[i]) * 16777619u;
-    return (hash ^ hash >> 16) % CACHE_SIZE;
+    uint64_t hash = mk_fnv1a(MK_FNV1A, text);
+    return (unsigned)((hash ^ hash >> 32) % CACHE_SIZE);
 }
 
 static PyObject *make_lower_case(mk_str text)

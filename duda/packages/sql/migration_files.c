@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <monkey/config.h>
 #include <monkey/mem.h>
+#include <monkey/text.h>
 #include <stdio.h>
 
 enum { FILE_MAX = 1024 * 1024 };
@@ -68,10 +69,10 @@ static mk_str read_migration_file(struct reading *r, mk_str folder, const char *
  * add them. */
 static void compute_checksum(mk_str text, char out[17])
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    uint64_t sum = MK_FNV1A;
     for (size_t i = 0; i < text.len; i++)
         if (text.p[i] != '\r')
-            sum = (sum ^ (unsigned char)text.p[i]) * UINT64_C(0x100000001b3);
+            sum = mk_fnv1a_byte(sum, text.p[i]);
     snprintf(out, 17, "%016llx", (unsigned long long)sum);
 }
 
