@@ -2,6 +2,7 @@
 #include "text/calendar.h"
 
 #include <duda/schema.h>
+#include <monkey/text.h>
 
 enum { SECOND_US = 1000000, DAY_S = 86400, FRACTION_DIGITS = 6 };
 
@@ -9,39 +10,6 @@ static const int64_t first_us = INT64_C(-62135596800) * SECOND_US; /* 0001-01-01
 static const int64_t end_us = INT64_C(253402300800) * SECOND_US;   /* 10000-01-01T00:00:00Z */
 
 /* ---- Dates ---- */
-
-/* Converts a date to the number of days since 1970-01-01. Years begin in March here, so that the leap day is
- * the last day of its year. */
-static int64_t days_of_date(int64_t year, int64_t month, int64_t day)
-{
-    year -= month <= 2;
-    int64_t era = year / 400, year_of_era = year - era * 400;
-    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return era * 146097 + day_of_era - 719468;
-}
-
-static void date_of_days(int64_t days, unsigned *year, unsigned *month, unsigned *day)
-{
-    int64_t z = days + 719468, era = z / 146097, day_of_era = z - era * 146097;
-    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t m = (5 * day_of_year + 2) / 153;
-    *day = (unsigned)(day_of_year - (153 * m + 2) / 5 + 1);
-    *month = (unsigned)(m < 10 ? m + 3 : m - 9);
-    *year = (unsigned)(year_of_era + era * 400 + (*month <= 2));
-}
-
-static bool is_leap_year(unsigned year)
-{
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
-static unsigned days_in_month(unsigned year, unsigned month)
-{
-    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return month == 2 && is_leap_year(year) ? 29 : days[month - 1];
-}
 
 /* Consumes exactly n digits. */
 static bool take_digits(mk_str *text, size_t n, unsigned *out)
@@ -72,9 +40,10 @@ bool duda_calendar_parse_date(mk_str *text, int64_t *days)
     if (!take_digits(text, 4, &year) || !take_char(text, '-') || !take_digits(text, 2, &month) ||
         !take_char(text, '-') || !take_digits(text, 2, &day))
         return false;
-    if (!year || !month || month > 12 || !day || day > days_in_month(year, month))
+    const struct mk_date date = {.year = year, .month = month, .day = day};
+    if (!year || !mk_date_is_valid(date))
         return false;
-    *days = days_of_date(year, month, day);
+    *days = mk_date_to_days(date);
     return true;
 }
 
@@ -143,14 +112,13 @@ bool duda_timestamp_parse(mk_str text, int64_t *out)
 
 void duda_timestamp_write(struct mk_buf *out, int64_t time)
 {
-    unsigned year, month, day;
     if (time < first_us || time >= end_us)
         return;
     int64_t since = time - first_us, days = since / SECOND_US / DAY_S; /* first_us is a midnight */
     unsigned second = (unsigned)(since / SECOND_US % DAY_S), fraction = (unsigned)(since % SECOND_US);
-    date_of_days(days + first_us / SECOND_US / DAY_S, &year, &month, &day);
-    mk_buf_addf(out, "%04u-%02u-%02uT%02u:%02u:%02u", year, month, day, second / 3600, second / 60 % 60,
-                second % 60);
+    const struct mk_date date = mk_date_from_days(days + first_us / SECOND_US / DAY_S);
+    mk_buf_addf(out, "%04u-%02u-%02uT%02u:%02u:%02u", (unsigned)date.year, date.month, date.day,
+                second / 3600, second / 60 % 60, second % 60);
     int digits = FRACTION_DIGITS;
     for (; fraction && fraction % 10 == 0; digits--)
         fraction /= 10;

@@ -53,6 +53,20 @@ MK_API void mk_date_write(char out[MK_DATE_LEN], int64_t time);
  * to be in the past. */
 MK_API bool mk_date_parse(mk_str text, int64_t now, int64_t *time) MK_API_MUST_USE;
 
+/** A date of the Gregorian calendar, which is also applied to the years before its introduction. The year 0
+ * precedes the year 1. */
+struct mk_date {
+    int64_t year;
+    unsigned month, day; /**< from 1 */
+};
+/** Is there such a date: a month from 1 to 12, and a day of that month? */
+MK_API bool mk_date_is_valid(struct mk_date date);
+/** The number of days since 1970-01-01; negative before. A day past the end of its month is counted on: the
+ * thirtieth of February is the first or second of March. The month must be valid. */
+MK_API int64_t mk_date_to_days(struct mk_date date);
+/** The date that is this number of days after 1970-01-01. */
+MK_API struct mk_date mk_date_from_days(int64_t days);
+
 /** Escapes text for HTML element content and quoted attributes: & < > " ' become character references. */
 MK_API void mk_html_escape(struct mk_buf *out, mk_str text);
 /** Escapes a path, or a part of it, for a URL: all bytes except unreserved characters and `/` become %XX. */

@@ -136,6 +136,60 @@ static void date_rejects_malformed(void **state)
     assert_false(mk_date_parse(MK_STR_NULL, NOW, &time));
 }
 
+/* The years -6244 to 20000. */
+static void date_days_agree_with_libc(void **state)
+{
+    (void)state;
+    for (int64_t days = -3000000; days < 6585000; days += 61) {
+        struct mk_date date = mk_date_from_days(days);
+        time_t time = (time_t)days * 86400;
+        struct tm tm;
+        assert_non_null(gmtime_r(&time, &tm));
+        assert_int_equal(date.year, tm.tm_year + 1900);
+        assert_int_equal(date.month, tm.tm_mon + 1);
+        assert_int_equal(date.day, tm.tm_mday);
+        assert_int_equal(mk_date_to_days(date), days);
+        assert_true(mk_date_is_valid(date));
+    }
+}
+
+static void check_days(int64_t year, unsigned month, unsigned day, int64_t expected)
+{
+    assert_int_equal(mk_date_to_days((struct mk_date){year, month, day}), expected);
+}
+
+static void date_days_of_known_dates(void **state)
+{
+    (void)state;
+    check_days(1970, 1, 1, 0);
+    check_days(1969, 12, 31, -1);
+    check_days(0, 1, 1, -719528);
+    check_days(-1, 12, 31, -719529);
+    check_days(9999, 12, 31, 2932896);
+    check_days(10000, 1, 1, 2932897);
+    check_days(2000, 2, 29, 11016);
+    check_days(2001, 2, 29, 11382); /* the first of March */
+}
+
+static bool is_valid(int64_t year, unsigned month, unsigned day)
+{
+    return mk_date_is_valid((struct mk_date){year, month, day});
+}
+
+static void date_rejects_days_that_the_month_lacks(void **state)
+{
+    (void)state;
+    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    for (unsigned month = 1; month <= 12; month++) {
+        assert_true(is_valid(2023, month, 1) && is_valid(2023, month, days[month - 1]));
+        assert_false(is_valid(2023, month, 0) || is_valid(2023, month, days[month - 1] + 1u));
+    }
+    assert_false(is_valid(2023, 0, 1) || is_valid(2023, 13, 1) || is_valid(2023, UINT_MAX, 1));
+    assert_true(is_valid(2024, 2, 29) && is_valid(2000, 2, 29) && is_valid(0, 2, 29) && is_valid(-4, 2, 29));
+    assert_false(is_valid(1900, 2, 29) || is_valid(2023, 2, 29) || is_valid(-100, 2, 29) ||
+                 is_valid(10001, 2, 29));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +199,9 @@ int main(void)
         cmocka_unit_test(date_three_formats_are_parsed),
         cmocka_unit_test(date_two_digit_year_is_at_most_50_years_ahead),
         cmocka_unit_test(date_rejects_malformed),
+        cmocka_unit_test(date_days_agree_with_libc),
+        cmocka_unit_test(date_days_of_known_dates),
+        cmocka_unit_test(date_rejects_days_that_the_month_lacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
