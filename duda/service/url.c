@@ -92,17 +92,6 @@ static mk_str format_value(struct duda_ctx *d, const struct duda_value *v)
     }
 }
 
-/* Escapes everything but unreserved characters. */
-static void escape_segment(struct mk_buf *out, mk_str text)
-{
-    while (text.p) {
-        mk_str part = mk_str_cut(&text, '/');
-        mk_url_escape(out, part);
-        if (text.p)
-            mk_buf_add(out, MK_STR("%2F"));
-    }
-}
-
 static bool is_dot_segment(mk_str s)
 {
     return mk_str_eq(s, MK_STR(".")) || mk_str_eq(s, MK_STR(".."));
@@ -189,9 +178,9 @@ static bool add_query(struct url_builder *u)
             return report_problem(u, "expected a string, a number or a boolean for the parameter",
                                   mk_str_from_c(u->params[i].name));
         mk_buf_add_char(&u->out, sep);
-        escape_segment(&u->out, mk_str_from_c(u->params[i].name));
+        mk_url_escape_component(&u->out, mk_str_from_c(u->params[i].name));
         mk_buf_add_char(&u->out, '=');
-        escape_segment(&u->out, value);
+        mk_url_escape_component(&u->out, value);
         sep = '&';
     }
     return true;

@@ -209,17 +209,6 @@ static void write_truncated(struct mk_buf *out, mk_str text, uint64_t max, mk_st
         mk_buf_add(out, mark);
 }
 
-/* Writes the text as one component of a URL: all bytes except unreserved characters become %XX. */
-static void write_url_component(struct mk_buf *out, mk_str text)
-{
-    for (mk_str rest = text, part; rest.p;) {
-        part = mk_str_cut(&rest, '/');
-        mk_url_escape(out, part);
-        if (rest.p)
-            mk_buf_add(out, MK_STR("%2F"));
-    }
-}
-
 /* ---- Numbers and times ---- */
 
 static bool format_plain_number(const struct duda_value *v, int decimals, char *out, size_t cap)
@@ -420,7 +409,7 @@ static const char *write_filtered_text(struct mk_buf *out, mk_str text, const st
     uint64_t max = 0;
     switch ((int)call->filter) {
     case DUDA_FILTER_URL:
-        write_url_component(out, text);
+        mk_url_escape_component(out, text);
         return NULL;
     case DUDA_FILTER_TRUNCATE:
         (void)mk_num_parse(call->args[0], &max);

@@ -71,6 +71,9 @@ MK_API struct mk_date mk_date_from_days(int64_t days);
 MK_API void mk_html_escape(struct mk_buf *out, mk_str text);
 /** Escapes a path, or a part of it, for a URL: all bytes except unreserved characters and `/` become %XX. */
 MK_API void mk_url_escape(struct mk_buf *out, mk_str text);
+/** Escapes one component of a URL, such as a path segment or a value in a query: like mk_url_escape(), but `/`
+ * becomes %2F. */
+MK_API void mk_url_escape_component(struct mk_buf *out, mk_str text);
 /** Decodes all %XX escapes. At a malformed escape, returns false; `out` then holds the text before the
  * escape. */
 MK_API bool mk_url_unescape(struct mk_buf *out, mk_str text);
@@ -105,23 +108,6 @@ struct mk_hash_key {
 /** A hash for tables with untrusted keys (SipHash-1-3): without the hash key, an attacker cannot cause
  * collisions. */
 MK_API uint64_t mk_hash(const struct mk_hash_key *key, mk_str text);
-
-/** A path pattern, as in [ROUTES] and other sections. */
-struct mk_pattern {
-    mk_str text;   /**< as written; must outlive the pattern */
-    unsigned kind; /**< private */
-};
-
-/**
- * Parses a pattern: "/about" (an exact path), "/dir/" followed by a star (a folder and everything below it),
- * "*.php", or any mix of `*` (any sequence, including slashes) and `?` (one character). Returns false unless
- * it starts with '/' or '*'.
- */
-MK_API bool mk_pattern_set(struct mk_pattern *pattern, mk_str text);
-/**
- * Could another program read a leading slash in this decoded string: "%2F", a backslash, or an escaped form
- * of either? If such a string follows a slash, it may be mistaken for a host name, as in "//host/path".
- */
 /** The initial value for mk_fnv1a(). */
 #define MK_FNV1A UINT64_C(0xcbf29ce484222325)
 /** Adds a byte to a hash: see mk_fnv1a(). */
@@ -140,6 +126,23 @@ static inline uint64_t mk_fnv1a(uint64_t hash, mk_str text)
         hash = mk_fnv1a_byte(hash, text.p[i]);
     return hash;
 }
+
+/** A path pattern, as in [ROUTES] and other sections. */
+struct mk_pattern {
+    mk_str text;   /**< as written; must outlive the pattern */
+    unsigned kind; /**< private */
+};
+
+/**
+ * Parses a pattern: "/about" (an exact path), "/dir/" followed by a star (a folder and everything below it),
+ * "*.php", or any mix of `*` (any sequence, including slashes) and `?` (one character). Returns false unless
+ * it starts with '/' or '*'.
+ */
+MK_API bool mk_pattern_set(struct mk_pattern *pattern, mk_str text);
+/**
+ * Could another program read a leading slash in this decoded string: "%2F", a backslash, or an escaped form
+ * of either? If such a string follows a slash, it may be mistaken for a host name, as in "//host/path".
+ */
 MK_API bool mk_path_may_begin_with_slash(mk_str path);
 
 /** Does a decoded path match the pattern? Matching is case-sensitive. */

@@ -57,17 +57,27 @@ static bool is_unreserved(char c)
     return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-void mk_url_escape(struct mk_buf *out, mk_str s)
+static void escape_for_url(struct mk_buf *out, mk_str s, bool keeps_slashes)
 {
     for (size_t i = 0; i < s.len; i++) {
         unsigned char c = (unsigned char)s.p[i];
-        if (is_unreserved((char)c) || c == '/') {
+        if (is_unreserved((char)c) || (c == '/' && keeps_slashes)) {
             mk_buf_add_char(out, (char)c);
         } else {
             char escape[3] = {'%', upper_hex_digits[c >> 4], upper_hex_digits[c & 15]};
             mk_buf_add(out, mk_str_of(escape, sizeof escape));
         }
     }
+}
+
+void mk_url_escape(struct mk_buf *out, mk_str s)
+{
+    escape_for_url(out, s, true);
+}
+
+void mk_url_escape_component(struct mk_buf *out, mk_str s)
+{
+    escape_for_url(out, s, false);
 }
 
 bool mk_url_unescape(struct mk_buf *out, mk_str s)

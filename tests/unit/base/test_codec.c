@@ -39,6 +39,10 @@ static void url_special_characters_are_escaped(void **state)
     expect(mk_url_escape, MK_STR("/a-b._~/C9"), "/a-b._~/C9");
     expect(mk_url_escape, MK_STR("/a b?c#d%e\"\0\xff"), "/a%20b%3Fc%23d%25e%22%00%FF");
     expect(mk_url_escape, MK_STR("+&=;:@!$,"), "%2B%26%3D%3B%3A%40%21%24%2C");
+    expect(mk_url_escape_component, MK_STR("/a-b._~/C9"), "%2Fa-b._~%2FC9");
+    expect(mk_url_escape_component, MK_STR("a b?&=+%\0\xff"), "a%20b%3F%26%3D%2B%25%00%FF");
+    expect(mk_url_escape_component, MK_STR(""), "");
+    expect(mk_url_escape_component, MK_STR_NULL, "");
 }
 
 static void url_unescape_decodes_or_fails(void **state)
