@@ -111,6 +111,12 @@ static int claim(struct duda_ctx *d)
     return e ? duda_printf(d, "%d\n", e) : duda_send_json(d, v);
 }
 
+static int credentials(struct duda_ctx *d)
+{
+    mk_str text = duda_auth_credentials(d, MK_STR("Bearer"));
+    return duda_printf(d, text.p ? "[%.*s]" : "absent%.*s", MK_STR_ARG(text));
+}
+
 static const struct duda_basic_auth staff = {.realm = "the \"staff\"\r\nX: y", .find = find_user};
 static const struct duda_token_auth api = {.realm = "api", .find = find_token};
 static const struct duda_token_auth keys = {.find = find_token, .header = "X-Key", .query = "key"};
@@ -131,7 +137,7 @@ DUDA_ROUTES(own, DUDA_BEFORE(duda_auth_jwt, .data = "own"), DUDA_GET("/me", show
 DUDA_ROUTES(odd, DUDA_BEFORE(duda_require_role, .data = "admin"), DUDA_GET("/role", show));
 DUDA_ROUTES(odd2, DUDA_BEFORE(duda_auth_basic), DUDA_GET("/basic", show));
 DUDA_SERVICE(guard, DUDA_GET("/hash", hash), DUDA_GET("/verify", verify), DUDA_GET("/set", set_password), DUDA_GET("/token", new_token),
-             DUDA_GET("/in/:user", log_in), DUDA_GET("/open", show), DUDA_GROUP("/basic", basic), DUDA_GROUP("/bearer", bearer),
+             DUDA_GET("/in/:user", log_in), DUDA_GET("/open", show), DUDA_GET("/credentials", credentials), DUDA_GROUP("/basic", basic), DUDA_GROUP("/bearer", bearer),
              DUDA_GROUP("/key", api_key), DUDA_GROUP("/session", session), DUDA_GROUP("/plain", plain_session),
              DUDA_GROUP("/jwt", jwt), DUDA_GROUP("/own", own), DUDA_GROUP("/odd", odd), DUDA_GROUP("/odd", odd2));
 """
@@ -290,6 +296,13 @@ def test_bearer_token_identifies_the_client(server):
         assert reply.status == 401 and reply["WWW-Authenticate"].startswith("Bearer realm="), text
     server.allow("duda_auth_bearer")
     assert get(server, "/bearer/me", bearer("down")).status == 503
+
+
+@pytest.mark.parametrize("value, text", [
+    (None, "absent"), ("", "absent"), ("Bearer", "[]"), ("Bearer   ", "[]"), ("Bearer x", "[x]"), ("bEARER \t x.y=  ", "[x.y=]"),
+    ("Bearer x y", "[x y]"), ("Bearerx", "absent"), ("Basic x", "absent"), ("x", "absent")])
+def test_credentials_of_a_scheme(server, value, text):
+    assert get(server, "/credentials", {} if value is None else {"Authorization": value}).text == text
 
 
 def test_api_key_in_header_or_query_identifies_the_client(server):

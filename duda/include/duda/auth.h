@@ -124,6 +124,13 @@ struct duda_token_auth {
     const char *query;    /**< API keys: name of a query parameter, which logs may show; NULL: none */
     uint64_t reserved[4]; /**< must be zero */
 };
+/**
+ * The credentials of this scheme in the request header Authorization, without the name of the scheme, which is
+ * compared ignoring case; absent if there are none. For middleware of your own:
+ *
+ *     mk_str token = duda_auth_credentials(d, MK_STR("Bearer"));
+ */
+MK_API mk_str duda_auth_credentials(struct duda_ctx *d, mk_str scheme);
 /** Authenticates clients by bearer tokens (RFC 6750) that the service has issued with duda_token_new(). The
  * service stores only the hashes of its tokens, and looks a token up by its hash, so neither a copy of the
  * database nor the response time reveals a token. */

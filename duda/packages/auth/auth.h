@@ -19,7 +19,4 @@ struct auth_worker {
 };
 struct auth_worker *auth_worker_get(struct mk_worker *w);
 
-/* Returns the credentials of that scheme in the header Authorization; absent if there are none. */
-mk_str auth_credentials(struct duda_ctx *d, mk_str scheme);
-
 #endif

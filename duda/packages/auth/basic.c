@@ -100,7 +100,7 @@ duda_verdict duda_auth_basic(struct duda_ctx *d)
     bool matches = false;
     if (!auth || !auth->find)
         return duda_reason(d, -EINVAL, "duda_auth_basic() needs a `.data` with a function `find`");
-    mk_str text = auth_credentials(d, MK_STR("Basic"));
+    mk_str text = duda_auth_credentials(d, MK_STR("Basic"));
     int e = text.p ? check_user(d, auth, text, &identity, &matches) : 0;
     if (!e && matches)
         e = duda_identity_set(d, &identity);

@@ -84,7 +84,7 @@ duda_verdict duda_require_role(struct duda_ctx *d)
     return reject_role(d, identity);
 }
 
-mk_str auth_credentials(struct duda_ctx *d, mk_str scheme)
+mk_str duda_auth_credentials(struct duda_ctx *d, mk_str scheme)
 {
     mk_str value = duda_header(d, "Authorization");
     return mk_str_eq_nocase(mk_str_word(&value), scheme) ? mk_str_trim(value) : MK_STR_NULL;

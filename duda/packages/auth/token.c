@@ -66,7 +66,7 @@ duda_verdict duda_auth_bearer(struct duda_ctx *d)
     const struct duda_token_auth *auth = duda_middleware_data(d);
     if (!auth || !auth->find)
         return report_missing_data(d);
-    return check_token(d, auth, auth_credentials(d, MK_STR("Bearer")), "Bearer");
+    return check_token(d, auth, duda_auth_credentials(d, MK_STR("Bearer")), "Bearer");
 }
 
 duda_verdict duda_auth_api_key(struct duda_ctx *d)

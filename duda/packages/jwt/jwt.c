@@ -121,17 +121,11 @@ static bool is_invalid_token(int e)
     return e == -EBADMSG || e == -EKEYREJECTED || e == -EKEYEXPIRED || e == -EKEYREVOKED;
 }
 
-static mk_str bearer_token(struct duda_ctx *d)
-{
-    mk_str value = duda_header(d, "Authorization");
-    return mk_str_eq_nocase(mk_str_word(&value), MK_STR("Bearer")) ? mk_str_trim(value) : MK_STR_NULL;
-}
-
 duda_verdict duda_auth_jwt(struct duda_ctx *d)
 {
     struct jwt_section *section = jwt_section_find(d, duda_middleware_data(d));
     struct duda_identity identity;
-    mk_str token = bearer_token(d), json = MK_STR_NULL;
+    mk_str token = duda_auth_credentials(d, MK_STR("Bearer")), json = MK_STR_NULL;
     if (!section)
         return -ENODEV;
     if (!token.len)
