@@ -47,15 +47,6 @@ static uint64_t max_integer(const struct duda_schema_field *m)
     return m->is_signed ? all >> 1 : all;
 }
 
-static void store_integer_bits(void *at, size_t size, uint64_t bits)
-{
-    uint8_t b1 = (uint8_t)bits;
-    uint16_t b2 = (uint16_t)bits;
-    uint32_t b4 = (uint32_t)bits;
-    const void *from = size == 1 ? (const void *)&b1 : size == 2 ? (const void *)&b2 : &b4;
-    memcpy(at, size == 8 ? &bits : from, size);
-}
-
 static uint64_t load_integer_bits(const void *at, size_t size)
 {
     uint8_t b1;
@@ -91,11 +82,8 @@ struct duda_rejection duda_schema_field_put_integer(const struct duda_schema_fie
     struct duda_rejection bad = check_bounds(m, is_negative ? -(double)n.amount : (double)n.amount);
     if (bad.code)
         return bad;
-    if (is_negative && !m->is_signed)
-        return reject("minimum");
-    if (n.amount > max_integer(m) + (is_negative ? 1 : 0))
+    if (!duda_schema_field_set_integer(m, at, is_negative, n.amount))
         return reject(is_negative ? "minimum" : "maximum");
-    store_integer_bits(at, m->size, is_negative ? ~n.amount + 1 : n.amount);
     return duda_schema_field_run_check(m, at);
 }
 
@@ -125,10 +113,8 @@ static struct duda_rejection put_text(const struct duda_schema_field *m, void *a
 static struct duda_rejection put_enum(const struct duda_schema_field *m, void *at, mk_str word)
 {
     for (size_t i = 0; m->values[i]; i++)
-        if (mk_str_eq(word, mk_str_from_c(m->values[i]))) {
-            store_integer_bits(at, m->size, i);
+        if (mk_str_eq(word, mk_str_from_c(m->values[i])) && duda_schema_field_set_integer(m, at, false, i))
             return duda_schema_field_run_check(m, at);
-        }
     return reject("enum");
 }
 
@@ -371,20 +357,6 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
 }
 
 /* ---- Fields of structs ---- */
-
-void duda_schema_field_set_present(const struct duda_schema_field *m, void *base, bool has)
-{
-    if (m->presence_offset)
-        memcpy((char *)base + m->presence_offset - 1, &has, sizeof has);
-}
-
-bool duda_schema_field_is_present(const struct duda_schema_field *m, const void *base)
-{
-    bool has = true;
-    if (m->presence_offset)
-        memcpy(&has, (const char *)base + m->presence_offset - 1, sizeof has);
-    return has;
-}
 
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name)
 {

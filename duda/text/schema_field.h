@@ -33,10 +33,6 @@ struct duda_rejection duda_schema_field_run_check(const struct duda_schema_field
 struct duda_rejection duda_schema_field_check_list(const struct duda_schema_field *m, const void *list,
                                                    size_t n, const struct mk_allocator *memory);
 
-/* Sets the presence flag of the field in the struct at `base`, if it has one. */
-void duda_schema_field_set_present(const struct duda_schema_field *m, void *base, bool has);
-/* Returns whether the field is present in the struct. */
-bool duda_schema_field_is_present(const struct duda_schema_field *m, const void *base);
 /* Returns the field of the struct at `base`, as a value. */
 struct duda_value duda_schema_field_value(const struct duda_schema_field *m, const void *base);
 /* Returns the value of one list element, or of the field itself if it is not a list. */

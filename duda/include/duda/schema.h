@@ -218,6 +218,47 @@ static inline const struct duda_schema_field *duda_schema_field_at(const struct 
     return MK_API_CAST(const struct duda_schema_field *,
                        MK_API_CAST(const void *, first + i * schema->field_size));
 }
+/** Is the field present in the struct at `object`? Always true if the field is not optional, or has no flag. */
+static inline bool duda_schema_field_is_present(const struct duda_schema_field *field, const void *object)
+{
+    bool is_present = true;
+    if (field->presence_offset)
+        memcpy(&is_present, MK_API_CAST(const char *, object) + field->presence_offset - 1,
+               sizeof is_present);
+    return is_present;
+}
+/** Sets the presence flag of the field in the struct at `object`, if the field has one. */
+static inline void duda_schema_field_set_present(const struct duda_schema_field *field, void *object,
+                                                 bool is_present)
+{
+    if (field->presence_offset)
+        memcpy(MK_API_CAST(char *, object) + field->presence_offset - 1, &is_present, sizeof is_present);
+}
+/** Stores an integer, `amount` or its negative, at `at`: the address of an integer member of 1, 2, 4 or 8 bytes,
+ * or of a list element. Returns false, with nothing stored, if the integer does not fit. Ignores the other rules
+ * of the field. */
+static inline bool duda_schema_field_set_integer(const struct duda_schema_field *field, void *at,
+                                                 bool is_negative, uint64_t amount)
+{
+    uint64_t all = field->size >= 8 ? UINT64_MAX : (UINT64_C(1) << field->size * 8) - 1;
+    uint64_t max = field->is_signed ? all >> 1 : all;
+    is_negative = is_negative && amount;
+    if (is_negative ? !field->is_signed || amount - 1 > max : amount > max)
+        return false;
+    uint64_t b8 = is_negative ? ~amount + 1 : amount;
+    uint32_t b4 = MK_API_CAST(uint32_t, b8);
+    uint16_t b2 = MK_API_CAST(uint16_t, b8);
+    uint8_t b1 = MK_API_CAST(uint8_t, b8);
+    if (field->size == 8)
+        memcpy(at, &b8, sizeof b8);
+    else if (field->size == 4)
+        memcpy(at, &b4, sizeof b4);
+    else if (field->size == 2)
+        memcpy(at, &b2, sizeof b2);
+    else
+        memcpy(at, &b1, sizeof b1);
+    return true;
+}
 /** For `.presence_offset`: the bool that records whether an optional member is present. */
 #define DUDA_PRESENCE(type, member) (offsetof(type, member) + 1)
 

@@ -198,34 +198,11 @@ typedef const char *reason;
 
 static const char out_of_memory[] = "out of memory", wrong_type[] = "has a value of another type";
 
-static void set_present(const struct duda_schema_field *m, char *base, bool is_present)
-{
-    if (m->presence_offset)
-        memcpy(base + m->presence_offset - 1, &is_present, sizeof is_present);
-}
-
-static void store_bits(void *at, size_t size, uint64_t bits)
-{
-    uint8_t b1 = (uint8_t)bits;
-    uint16_t b2 = (uint16_t)bits;
-    uint32_t b4 = (uint32_t)bits;
-    memcpy(at,
-           size == 1   ? (const void *)&b1
-           : size == 2 ? (const void *)&b2
-           : size == 4 ? (const void *)&b4
-                       : (const void *)&bits,
-           size);
-}
-
 static reason store_integer(const struct duda_schema_field *m, void *at, bool is_negative, uint64_t amount)
 {
-    uint64_t all = m->size >= 8 ? UINT64_MAX : (UINT64_C(1) << m->size * 8) - 1;
-    uint64_t max = m->is_signed ? all >> 1 : all;
-    is_negative = is_negative && amount;
-    if ((is_negative && !m->is_signed) || amount > max + (is_negative && m->is_signed))
-        return "has a number that does not fit into the member";
-    store_bits(at, m->size, is_negative ? ~amount + 1 : amount);
-    return NULL;
+    return duda_schema_field_set_integer(m, at, is_negative, amount)
+               ? NULL
+               : "has a number that does not fit into the member";
 }
 
 /* Returns the text without a fraction of zeros. */
@@ -298,10 +275,8 @@ static reason store_as_enum(const struct duda_schema_field *m, void *at, const s
     uint64_t i = 0;
     for (; m->values[i]; i++)
         if (v->type == DUDA_SQL_TEXT ? mk_str_eq(v->text, mk_str_from_c(m->values[i]))
-                                     : v->type == DUDA_SQL_INTEGER && v->number == (int64_t)i) {
-            store_bits(at, m->size, i);
-            return NULL;
-        }
+                                     : v->type == DUDA_SQL_INTEGER && v->number == (int64_t)i)
+            return store_integer(m, at, false, i);
     return "has a value that the enum does not have";
 }
 
@@ -315,7 +290,9 @@ static size_t find_zone(mk_str time)
     return at;
 }
 
-bool sql_timestamp_parse(mk_str text, int64_t *out)
+/* Parses the date and time formats of databases: like RFC 3339, but with a space or a T, and possibly without
+ * a time or a time zone, which is then UTC. */
+static bool parse_timestamp(mk_str text, int64_t *out)
 {
     char buf[64];
     struct mk_buf full = mk_buf_fixed(buf, sizeof buf);
@@ -343,7 +320,7 @@ static reason store_as_timestamp(void *at, const struct duda_sql_value *v)
             return "has a number that is not a time";
     } else if (v->type != DUDA_SQL_TEXT) {
         return wrong_type;
-    } else if (!sql_timestamp_parse(v->text, &time)) {
+    } else if (!parse_timestamp(v->text, &time)) {
         return "has a text that is not a date and time";
     }
     memcpy(at, &time, sizeof time);
@@ -418,10 +395,10 @@ static reason store_value(struct sql_row_binding *b, const struct sql_column_bin
     const struct duda_schema_field *m = c->field;
     void *at = out + c->offset;
     if (v->type == DUDA_SQL_NULL) {
-        set_present(m, out + c->base, false);
+        duda_schema_field_set_present(m, out + c->base, false);
         return m->optional ? NULL : "is NULL, but the member is not optional";
     }
-    set_present(m, out + c->base, true);
+    duda_schema_field_set_present(m, out + c->base, true);
     if (m->is_list)
         return store_as_json(b, c, v, out + c->base);
     switch (m->kind) {

@@ -25,8 +25,5 @@ int sql_row_binding_prepare(struct sql_row_binding *b, const struct duda_sql_res
 /* Stores n rows in consecutive structs. Returns 0; -EPROTO, with the row in the message; or -ENOMEM. */
 int sql_row_binding_store(struct sql_row_binding *b, const struct duda_sql_result *result, size_t first,
                           size_t n, size_t struct_size, void *out);
-/* Parses the date and time formats of databases: like RFC 3339, but with a space or a T, and possibly without
- * a time or a time zone, which is then UTC. */
-bool sql_timestamp_parse(mk_str text, int64_t *out);
 
 #endif

@@ -4,7 +4,6 @@
 #include <duda/json.h>
 #include <duda/memory.h>
 #include <errno.h>
-#include <math.h>
 
 #include "array_text.h"
 
@@ -20,14 +19,6 @@ static const struct duda_schema_field *find_member(const struct duda_schema *sch
             return m;
     }
     return NULL;
-}
-
-static bool is_present(const struct duda_schema_field *m, const char *base)
-{
-    bool has = true;
-    if (m->presence_offset)
-        memcpy(&has, base + m->presence_offset - 1, sizeof has);
-    return has;
 }
 
 /* Returns the member as a value. A single member is a list of one element here. */
@@ -154,7 +145,7 @@ int sql_struct_parameter(struct duda_ctx *d, const struct duda_schema *schema, c
         if (!m || m->kind != DUDA_KIND_OBJECT || m->is_list)
             return -ENOENT;
         *out = duda_sql_null();
-        if (!is_present(m, base))
+        if (!duda_schema_field_is_present(m, base))
             return 0;
         base += m->offset;
         schema = m->schema;
@@ -163,7 +154,7 @@ int sql_struct_parameter(struct duda_ctx *d, const struct duda_schema *schema, c
     if (!m)
         return -ENOENT;
     *out = duda_sql_null();
-    if (!is_present(m, base))
+    if (!duda_schema_field_is_present(m, base))
         return 0;
     struct duda_value v = member_value(m, base);
     return has_arrays && is_array(m) ? convert_to_array(d, &v, out) : convert_value(d, &v, out);

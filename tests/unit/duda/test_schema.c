@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "text/schema_check.h"
+#include "text/schema_field.h"
 #include "unit/readers/test_allocator.h"
 #include "unit/test.h"
 
@@ -113,6 +114,37 @@ static void schema_single_bound_leaves_the_other_end_open(void **state)
     expect_error("{\"share\": -0.1}", "minimum", "/share", "`share` must be a number of at least 0");
     expect_valid("{\"share\": 1e300}");
     expect_error("{\"exact\": 7.5}", "type", "/exact", "`exact` must be an integer from 7 to 7");
+}
+
+/* Stores the integer, and reads the member back. Returns false if it does not fit; the member is then unchanged. */
+static bool can_hold(size_t size, bool is_signed, bool is_negative, uint64_t amount)
+{
+    const struct duda_schema_field field = {.kind = DUDA_KIND_INTEGER, .size = size, .is_signed = is_signed};
+    unsigned char at[10];
+    memset(at, 0x5a, sizeof at);
+    bool ok = duda_schema_field_set_integer(&field, at + 1, is_negative, amount);
+    for (size_t i = 0; i < sizeof at; i++)
+        assert_true((ok && i > 0 && i <= size) || at[i] == 0x5a);
+    struct duda_value v = duda_schema_field_value_at(&field, at + 1);
+    if (ok && is_signed)
+        assert_true((uint64_t)v.of.integer == (is_negative ? 0 - amount : amount));
+    else if (ok)
+        assert_true(v.of.uinteger == amount);
+    return ok;
+}
+
+static void schema_integers_fit_into_their_members(void **state)
+{
+    (void)state;
+    for (size_t size = 1; size <= 8; size *= 2) {
+        uint64_t all = UINT64_MAX >> (64 - 8 * size), half = all >> 1;
+        assert_true(can_hold(size, true, false, half) && can_hold(size, true, true, half + 1));
+        assert_false(can_hold(size, true, false, half + 1) || can_hold(size, true, true, half + 2));
+        assert_true(can_hold(size, false, false, all) && can_hold(size, false, true, 0));
+        assert_false(can_hold(size, false, true, 1) || can_hold(size, true, true, UINT64_MAX));
+        assert_true(size == 8 || !can_hold(size, false, false, all + 1));
+        assert_true(can_hold(size, true, true, 1) && can_hold(size, true, false, 0));
+    }
 }
 
 static void schema_pattern_is_matched_after_the_length(void **state)
@@ -403,6 +435,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(schema_single_bound_leaves_the_other_end_open, NULL, pool_free),
+        cmocka_unit_test(schema_integers_fit_into_their_members),
         fixture_test(schema_pattern_is_matched_after_the_length, NULL, pool_free),
         fixture_test(schema_formats_have_codes_and_messages, NULL, pool_free),
         fixture_test(schema_custom_check_runs_after_the_rules, NULL, pool_free),
