@@ -14,15 +14,13 @@
 
 enum { FILES_MAX = 1024 * 1024, WEEK_S = 7 * 24 * 3600, HEX = 32 };
 
-/* Two fixed keys suffice for a 128-bit hash, because attackers cannot write to the cache. */
-static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
-
 bool dev_cache_locate(const struct dev_paths *paths, mk_str key, const char *ending,
                       struct dev_cache_entry *entry)
 {
+    static const struct mk_hash_key other = {3, 4}; /* for a hash of 128 bits */
     char hex[HEX + 1];
-    snprintf(hex, sizeof hex, "%016llx%016llx", (unsigned long long)mk_hash(&keys[0], key),
-             (unsigned long long)mk_hash(&keys[1], key));
+    snprintf(hex, sizeof hex, "%016llx%016llx", (unsigned long long)dev_inputs_hash_text(key),
+             (unsigned long long)mk_hash(&other, key));
     return dev_paths_format(entry->object, "%s/%s%s", paths->cache, hex, ending) &&
            dev_paths_format(entry->list, "%s/%s.list", paths->cache, hex);
 }

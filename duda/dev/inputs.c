@@ -10,11 +10,15 @@
 enum { FILES_MAX = 1024 * 1024 };
 
 /* The hashes protect against accidents only: attackers cannot write to the cache. */
-static const struct mk_hash_key key = {1, 2};
+uint64_t dev_inputs_hash_text(mk_str text)
+{
+    static const struct mk_hash_key key = {1, 2};
+    return mk_hash(&key, text);
+}
 
 static void append_file_hash(struct mk_buf *sums, bool is_there, mk_str text)
 {
-    mk_buf_addf(sums, "%d %llx ", is_there, (unsigned long long)mk_hash(&key, text));
+    mk_buf_addf(sums, "%d %llx ", is_there, (unsigned long long)dev_inputs_hash_text(text));
 }
 
 uint64_t dev_inputs_hash_with(mk_str files, const struct dev_source *source)
@@ -32,7 +36,7 @@ uint64_t dev_inputs_hash_with(mk_str files, const struct dev_source *source)
         append_file_hash(&sums, ok, mk_buf_str(&text));
         mk_buf_free(&text);
     }
-    uint64_t stamp = mk_hash(&key, mk_buf_str(&sums));
+    uint64_t stamp = dev_inputs_hash_text(mk_buf_str(&sums));
     mk_buf_free(&sums);
     return stamp;
 }
@@ -57,7 +61,7 @@ static uint64_t hash_file_stats(mk_str files)
         mk_buf_addf(&marks, "%llx %llx %lld.%ld ", (unsigned long long)st.st_dev,
                     (unsigned long long)st.st_ino, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
     }
-    uint64_t mark = mk_hash(&key, mk_buf_str(&marks));
+    uint64_t mark = dev_inputs_hash_text(mk_buf_str(&marks));
     mk_buf_free(&marks);
     return mark;
 }

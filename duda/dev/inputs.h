@@ -8,6 +8,8 @@
 
 #include <time.h>
 
+/* Returns a hash that detects changes of a text. */
+uint64_t dev_inputs_hash_text(mk_str text);
 /* Returns a hash of the contents of the files. */
 uint64_t dev_inputs_hash(mk_str files);
 /* Like dev_inputs_hash(), but for `source`, if given, hashes the text that was read before the compiler ran:

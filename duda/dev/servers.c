@@ -4,6 +4,7 @@
 #include "config_include.h"
 #include "crash.h"
 #include "env_file.h"
+#include "inputs.h"
 #include "messages.h"
 #include "options.h"
 #include "private_dir.h"
@@ -11,7 +12,6 @@
 #include "server_config.h"
 
 #include <errno.h>
-#include <monkey/text.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -436,8 +436,7 @@ size_t dev_servers_add_pollfds(const struct dev_servers *s, struct pollfd *fds)
 
 static uint64_t hash_request(mk_str method, mk_str target)
 {
-    static const struct mk_hash_key key = {1, 2};
-    return mk_hash(&key, method) * 31 + mk_hash(&key, target);
+    return dev_inputs_hash_text(method) * 31 + dev_inputs_hash_text(target);
 }
 
 void dev_servers_mark_request(struct dev_servers *s, mk_str method, mk_str target)

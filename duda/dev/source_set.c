@@ -214,12 +214,11 @@ static bool is_same_failure(const struct dev_source_unit *unit, const struct dev
 /* Returns a hash that changes when a source is added to the folder of a service. */
 static uint64_t hash_folder_list(const struct dev_source_set *u)
 {
-    static const struct mk_hash_key key = {1, 2};
     struct dev_folder_scan scan;
     if (!u->is_service_folder)
         return 0;
     dev_folder_scan_begin(&scan, u->folder);
-    uint64_t hash = mk_hash(&key, mk_buf_str(&scan.files));
+    uint64_t hash = dev_inputs_hash_text(mk_buf_str(&scan.files));
     dev_folder_scan_free(&scan);
     return hash;
 }
