@@ -46,3 +46,17 @@ bool mk_pattern_matches(const struct mk_pattern *p, mk_str path)
     }
     return mk_str_match(path, p->text);
 }
+
+mk_str mk_path_pattern_extension(mk_str pattern)
+{
+    if (mk_str_ends(pattern, MK_STR("/*")))
+        pattern.len -= 2;
+    size_t dot = mk_str_find_last(pattern, '.');
+    if (dot == MK_STR_NONE || dot == 0 || pattern.p[dot - 1] != '*')
+        return MK_STR_NULL;
+    mk_str extension = mk_str_skip(pattern, dot);
+    for (size_t i = 1; i < extension.len; i++)
+        if (!mk_char_is_alpha(extension.p[i]) && !mk_char_is_digit(extension.p[i]))
+            return MK_STR_NULL;
+    return extension.len > 1 ? extension : MK_STR_NULL;
+}

@@ -1,21 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/script_names.h"
 
-/* Returns the extension (".py") of a pattern that ends in "*.py", or in "*.py" and a slash with a `*`; absent
- * for any other pattern. */
-static mk_str pattern_extension(mk_str pattern)
-{
-    if (mk_str_ends(pattern, MK_STR("/*")))
-        pattern.len -= 2;
-    size_t dot = mk_str_find_last(pattern, '.');
-    if (dot == MK_STR_NONE || dot == 0 || pattern.p[dot - 1] != '*')
-        return MK_STR_NULL;
-    mk_str ending = mk_str_skip(pattern, dot);
-    for (size_t i = 1; i < ending.len; i++)
-        if (!mk_char_is_alpha(ending.p[i]) && !mk_char_is_digit(ending.p[i]))
-            return MK_STR_NULL;
-    return ending.len > 1 ? ending : MK_STR_NULL;
-}
+#include "http/path_pattern.h"
 
 struct extension_list {
     struct mk_arena *arena;
@@ -150,7 +136,7 @@ bool mk_script_names_collect(struct mk_arena *arena, struct mk_vhost *host)
 {
     struct extension_list all = {.arena = arena};
     for (const struct mk_route *r = host->routes; r < host->routes + host->n_routes; r++) {
-        mk_str ending = r->regex ? MK_STR_NULL : pattern_extension(r->pattern.text);
+        mk_str ending = r->regex ? MK_STR_NULL : mk_path_pattern_extension(r->pattern.text);
         if (!is_plugin_route(r))
             continue;
         if (r->regex)

@@ -6,6 +6,7 @@
 #include <monkey/text.h>
 #include <stdlib.h>
 
+#include "http/path_pattern.h"
 #include "upstream/handler.h"
 #include "upstream/route_option.h"
 
@@ -103,21 +104,6 @@ static const struct mk_route_option_type cgi_options[] = {
 
 /* ---- The pattern ---- */
 
-/* The extension in a pattern such as `*.php` or `/blog/?*.php/?*`; absent: none. */
-static mk_str pattern_extension(mk_str pattern)
-{
-    if (mk_str_ends(pattern, MK_STR("/*")))
-        pattern.len -= 2;
-    size_t dot = mk_str_find_last(pattern, '.');
-    if (dot == MK_STR_NONE || dot == 0 || pattern.p[dot - 1] != '*')
-        return MK_STR_NULL;
-    mk_str extension = mk_str_skip(pattern, dot);
-    for (size_t i = 1; i < extension.len; i++)
-        if (!mk_char_is_alpha(extension.p[i]) && !mk_char_is_digit(extension.p[i]))
-            return MK_STR_NULL;
-    return extension.len > 1 ? extension : MK_STR_NULL;
-}
-
 /* The pattern up to its first wildcard, without a trailing slash. */
 static mk_str pattern_prefix(mk_str pattern)
 {
@@ -135,7 +121,7 @@ static bool cgi_route_bind(const struct mk_conf_ctx *conf, mk_str words,
 {
     struct cgi_route *r = mk_conf_ctx_alloc(conf, sizeof *r);
     struct mk_upstream_defaults defaults = {.port = gateway->port};
-    mk_str server, pattern = mk_conf_ctx_key(conf), extension = pattern_extension(pattern);
+    mk_str server, pattern = mk_conf_ctx_key(conf), extension = mk_path_pattern_extension(pattern);
     if (!r || !mk_conf_ctx_word(conf, &words, &server) || !server.p)
         return false;
     *r = (struct cgi_route){.gateway = gateway, .prefix = pattern_prefix(pattern), .split = extension};

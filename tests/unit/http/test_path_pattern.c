@@ -73,12 +73,35 @@ static void pattern_matches_paths(void **state)
     }
 }
 
+static void pattern_extension_follows_the_last_star(void **state)
+{
+    static const struct {
+        const char *pattern, *extension;
+    } cases[] = {
+        {"*.php", ".php"},     {"/blog/*.php/*", ".php"},
+        {"/*.x1", ".x1"},      {"/a.b/*.py", ".py"},
+        {"/a.php", NULL},      {"*.", NULL},
+        {"*", NULL},           {"/*", NULL},
+        {".php", NULL},        {"/a*b.php", NULL},
+        {"*.p*", NULL},        {"*.p-p", NULL},
+        {"/*.php/info", NULL}, {"", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        mk_str extension = mk_path_pattern_extension(mk_str_from_c(cases[i].pattern));
+        if (!mk_str_eq(extension, mk_str_from_c(cases[i].extension)) ||
+            (extension.p == NULL) != (cases[i].extension == NULL))
+            fail_msg("%s: %.*s", cases[i].pattern, MK_STR_ARG(extension));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pattern_kind_is_recognized),
         cmocka_unit_test(pattern_must_begin_with_slash_or_star),
         cmocka_unit_test(pattern_matches_paths),
+        cmocka_unit_test(pattern_extension_follows_the_last_star),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
