@@ -54,7 +54,7 @@ struct duda_worker_ctx {
     bool sse_timer_runs;
     uint64_t sse_timer_at;                 /* when the timer is due */
     uint32_t sse_keep_alive_ms;            /* default interval of all streams; 0: no comments */
-    struct duda_component *components;     /* components that have been not ready */
+    struct duda_component *components;     /* components that are not ready */
     struct duda_metrics_cache *metrics;    /* NULL: none yet */
     bool is_draining;                      /* the worker is draining, and so are its event streams */
     const struct duda_service_ref *starts; /* service whose DUDA_START() functions run now; NULL: none */

@@ -8,10 +8,10 @@
 
 enum { SERIES_MAX = 64 };
 
-/* A component whose readiness the service has set. */
+/* A component that is not ready. */
 struct duda_component {
     struct duda_component *next;
-    uint64_t *cell; /* counter of the current reason; NULL: ready */
+    uint64_t *cell; /* counter of the current reason */
     size_t len;
     char name[DUDA_COMPONENT_MAX];
 };
@@ -25,19 +25,41 @@ void duda_readiness_free(struct duda_component *c)
     }
 }
 
-/* Returns the component with this name, which it adds if necessary; NULL: out of memory. */
-static struct duda_component *find_or_add_component(struct duda_worker_ctx *worker_ctx, mk_str name)
+/* Returns the link to the component with this name; the last link, which is NULL, if there is none. */
+static struct duda_component **find_component(struct duda_worker_ctx *worker_ctx, mk_str name)
 {
-    struct duda_component *c = worker_ctx->components;
-    while (c && !mk_str_eq(mk_str_of(c->name, c->len), name))
-        c = c->next;
-    if (c || !(c = mk_mem_zalloc(1, sizeof *c)))
-        return c;
+    struct duda_component **at = &worker_ctx->components;
+    while (*at && !mk_str_eq(mk_str_of((*at)->name, (*at)->len), name))
+        at = &(*at)->next;
+    return at;
+}
+
+static struct duda_component *add_component(struct duda_component **at, mk_str name)
+{
+    struct duda_component *c = mk_mem_zalloc(1, sizeof *c);
+    if (!c)
+        return NULL;
     memcpy(c->name, name.p, name.len);
     c->len = name.len;
-    c->next = worker_ctx->components;
-    worker_ctx->components = c;
-    return c;
+    return *at = c;
+}
+
+/* Ends the reason of the component, if it has one. */
+static void clear_reason(struct duda_component *c)
+{
+    if (c->cell)
+        mk_stat_add(c->cell, UINT64_MAX); /* components may share a series */
+    c->cell = NULL;
+}
+
+static void remove_component(struct duda_component **at)
+{
+    struct duda_component *c = *at;
+    if (!c)
+        return;
+    clear_reason(c);
+    *at = c->next;
+    mk_mem_free(c);
 }
 
 /* Returns whether only one series is left, and these values would need a new one. Reasons that contain data
@@ -69,18 +91,23 @@ int duda_set_readiness(struct mk_worker *worker, const char *component, const ch
 {
     struct duda_worker_ctx *worker_ctx = worker ? duda_worker_ctx(worker) : NULL;
     mk_str name = mk_str_first(mk_str_from_c(component ? component : ""), DUDA_COMPONENT_MAX);
-    uint64_t *cell = NULL;
     if (!worker_ctx || name.len == 0)
         return -EINVAL;
-    struct duda_component *c = find_or_add_component(worker_ctx, name);
-    mk_str why = mk_str_first(mk_str_from_c(reason ? reason : ""), DUDA_NOT_READY_REASON_MAX);
-    int e = !c ? -ENOMEM : reason ? find_cell(worker_ctx, name, why, &cell) : 0;
-    if (e)
-        return e;
-    if (c->cell)
-        mk_stat_add(c->cell, UINT64_MAX); /* components may share a series */
-    if (cell)
-        mk_stat_add(cell, 1);
+    struct duda_component **at = find_component(worker_ctx, name);
+    if (!reason) {
+        remove_component(at);
+        return 0;
+    }
+    uint64_t *cell = NULL;
+    int e =
+        find_cell(worker_ctx, name, mk_str_first(mk_str_from_c(reason), DUDA_NOT_READY_REASON_MAX), &cell);
+    struct duda_component *c = *at;
+    if (!e && !c)
+        c = add_component(at, name);
+    if (e || !c)
+        return e ? e : -ENOMEM;
+    clear_reason(c);
+    mk_stat_add(cell, 1);
     c->cell = cell;
     return 0;
 }
