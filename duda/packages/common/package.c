@@ -85,7 +85,11 @@ mk_str package_data_path(struct mk_config *config, const void *settings, mk_str 
     mk_buf_addf(&text, "%s/", folder);
     for (size_t i = 0; i < path.len; i++) /* the configured path becomes the name of a file */
         mk_buf_add_char(&text, path.p[i] == '/' ? '%' : path.p[i]);
-    mk_str moved = mk_config_copy(config, mk_buf_str(&text));
+    mk_str moved = MK_STR_NULL;
+    if (text.failed)
+        mk_config_error(config, settings, NULL, "the path `%.*s` is too long", MK_STR_ARG(path));
+    else
+        moved = mk_config_copy(config, mk_buf_str(&text));
     mk_buf_free(&text);
     return moved;
 }
