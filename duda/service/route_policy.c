@@ -2,10 +2,7 @@
 #include "service/route_policy.h"
 
 #include <duda/middleware.h>
-#include <errno.h>
 #include <monkey/text.h>
-
-#include "service/rate_table.h"
 
 /* Returns a DUDA_BEFORE() entry at the source line of another entry. */
 static struct duda_route *new_before(struct mk_config *config, const struct duda_route *entry,
@@ -84,17 +81,14 @@ static duda_verdict check_rate(struct duda_ctx *d)
 }
 
 const struct duda_route *duda_route_policy_rate(struct mk_config *config, const struct duda_route *entry,
-                                                mk_str name)
+                                                const struct duda_rate *rate, mk_str name)
 {
-    struct duda_rate rate;
-    if (!duda_rate_parse(mk_str_from_c(entry->rate), &rate))
-        return NULL;
     struct rate_limit *limit = mk_config_alloc(config, sizeof *limit);
     struct duda_rate_table *table = mk_config_shared(config, "duda-rates", sizeof *table);
     if (!limit || !table)
         return NULL;
     duda_rate_table_init(table);
-    *limit = (struct rate_limit){rate, table, entry->rate_key, mk_config_copy(config, name)};
+    *limit = (struct rate_limit){*rate, table, entry->rate_key, mk_config_copy(config, name)};
     return limit->name.p ? new_before(config, entry, ".rate", check_rate, limit) : NULL;
 }
 

@@ -6,16 +6,17 @@
 #include <duda/cors.h>
 
 #include "service/duda_ctx.h"
+#include "service/rate_table.h"
 
 /* Returns NULL, or why the policy is invalid. */
 const char *duda_route_policy_cors_error(const struct duda_cors *cors);
 /* Returns the DUDA_BEFORE() entry that applies the policy; NULL if out of memory. */
 const struct duda_route *duda_route_policy_cors(struct mk_config *config, const struct duda_route *entry,
                                                 const struct duda_cors *cors);
-/* Returns the DUDA_BEFORE() entry that applies the `.rate` of the entry; NULL if it is invalid, or if out of
- * memory. `name` is unique in the configuration. */
+/* Returns the DUDA_BEFORE() entry that applies `rate`, the `.rate` of the entry; NULL if out of memory. `name`
+ * is unique in the configuration. */
 const struct duda_route *duda_route_policy_rate(struct mk_config *config, const struct duda_route *entry,
-                                                mk_str name);
+                                                const struct duda_rate *rate, mk_str name);
 /* Returns the DUDA_BEFORE() entry that calls a function of the `.auth` of the entry. */
 const struct duda_route *duda_route_policy_auth(struct mk_config *config, const struct duda_route *entry,
                                                 duda_fn *fn, const void *data);

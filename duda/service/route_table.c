@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/route_table.h"
 
-#include <errno.h>
 #include <monkey/route_stats.h>
-#include <stdio.h>
 
 #include "service/route_policy.h"
 #include "text/schema_check.h"
@@ -197,14 +195,14 @@ static void push_rate(struct route_table_builder *m, const struct duda_route *r,
     struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
     mk_buf_addf(&name, "%s %s %.*s %s:%d", m->service->name, r->method ? r->method : "", MK_STR_ARG(pattern),
                 r->file, r->line);
-    const struct duda_route *policy =
-        duda_route_policy_rate(m->config, r, name.failed ? pattern : mk_buf_str(&name));
-    if (!policy)
+    struct duda_rate rate;
+    if (duda_rate_parse(mk_str_from_c(r->rate), &rate))
+        push_policy(m, list, n,
+                    duda_route_policy_rate(m->config, r, &rate, name.failed ? pattern : mk_buf_str(&name)));
+    else
         report_route_error(m, r,
                            MK_STR("a `.rate` is a number up to 262143 and a unit: \"10/minute\" (second, "
                                   "minute, hour or day)"));
-    else
-        push_policy(m, list, n, policy);
 }
 
 /* Adds the limit by client address, which applies before all other middleware of the entry. */
@@ -231,6 +229,17 @@ static void push_auth(struct route_table_builder *m, const struct duda_route *r,
         push_rate(m, r, pattern, list, n);
     if (r->rate_key && !r->rate)
         report_route_error(m, r, MK_STR("a `.rate_key` needs a `.rate`"));
+}
+
+/* Returns the number of functions that push_address_rate() and push_auth() add. */
+static size_t count_policies(const struct duda_route *r)
+{
+    size_t n = r->rate ? 1 : 0;
+    if (r->auth && r->auth->authenticate)
+        n++;
+    if (r->auth && r->auth->authorize)
+        n++;
+    return n;
 }
 
 /* Sets the functions that run before a route: its CORS policy and the limit by client address, then the
@@ -370,7 +379,7 @@ static void enter_route_group(struct route_table_builder *m, struct walk_route_t
     *inner = *outer;
     inner->prefix = join_paths(m, outer->prefix, prefix);
     inner->shares_paths = prefix.len == 0;
-    if (inner->n_before + POLICIES_MAX > BEFORE_MAX) {
+    if (inner->n_before + count_policies(r) > BEFORE_MAX) {
         report_route_error(m, r, MK_STR("more than 64 functions would run before one handler"));
         return;
     }

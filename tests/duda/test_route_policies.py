@@ -173,6 +173,26 @@ def test_invalid_rates_are_errors_at_startup(monkey, tmp_path, rate):
     assert "odd.c:3: a `.rate` is a number" in server.log
 
 
+@pytest.mark.parametrize("functions, policies, is_allowed", [(64, "", True), (63, ', .rate = "9/hour"', True), (64, ', .rate = "9/hour"', False), (65, "", False),
+                                                             (62, ", .auth = &both", True), (63, ", .auth = &both", False)])
+def test_at_most_64_functions_run_before_the_handler_of_a_group(monkey, tmp_path, functions, policies, is_allowed):
+    source = f"""#include <duda.h>
+static int f(struct duda_ctx *d) {{ return duda_puts(d, "x"); }}
+static duda_verdict next(struct duda_ctx *d) {{ (void)d; return DUDA_NEXT; }}
+extern const struct duda_route_auth both;
+const struct duda_route_auth both = {{.authenticate = next, .authorize = next}};
+DUDA_ROUTES(inner, DUDA_GET("/", f));
+DUDA_SERVICE(odd, {"DUDA_BEFORE(next), " * functions} DUDA_GROUP("/g", inner, ""{policies}));
+"""
+    server = monkey(plugins=[services.build(tmp_path, "odd", source)], expect_start=is_allowed)
+    if is_allowed:
+        assert server.get("/g/").text == "x"
+        return
+    server.exit_code = 3
+    server.wait()
+    assert "odd.c:7: more than 64 functions would run before one handler" in server.log
+
+
 # ---- Authentication ----
 
 def test_auth_of_a_route_runs_before_its_handler(policies):
