@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 20, TREE_DEPTH_MAX = 4 };
+enum { RETRY_MS = 20, LIST_MAX = 1 << 20, TEMPLATES_DEPTH_MAX = 4, ASSETS_DEPTH_MAX = 16 };
 
 static bool report_source_error(const char *path, const char *problem)
 {
@@ -90,8 +90,8 @@ bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths
 void dev_source_set_list_folders(const struct dev_source_set *u, struct mk_buf *folders)
 {
     struct dev_folder_scan scan;
-    dev_list_tree(u->templates, TREE_DEPTH_MAX, NULL, folders);
-    dev_list_tree(u->assets, TREE_DEPTH_MAX, NULL, folders);
+    dev_list_tree(u->templates, TEMPLATES_DEPTH_MAX, NULL, folders);
+    dev_list_tree(u->assets, ASSETS_DEPTH_MAX, NULL, folders);
     if (!u->is_service_folder)
         return;
     dev_folder_scan_begin(&scan, u->folder);
@@ -284,17 +284,17 @@ static bool needs_compile(const struct dev_source_set *u, const struct dev_sourc
 /* Returns a hash of the names and the contents of the files; 0 if the list is empty. */
 static uint64_t hash_files(const struct mk_buf *files)
 {
-    static const struct mk_hash_key key = {1, 2};
-    return files->len ? dev_inputs_hash(mk_buf_str(files)) ^ mk_hash(&key, mk_buf_str(files)) : 0;
+    mk_str list = mk_buf_str(files);
+    return list.len ? dev_inputs_hash(list) ^ dev_inputs_hash_text(list) : 0;
 }
 
 /* Returns whether the templates or assets have changed. The server reads them when it loads the service, so
  * it must then be restarted. */
 static bool check_resources_changed(struct dev_source_set *u)
 {
-    struct mk_buf files = mk_buf_growing(1 << 20);
-    dev_list_tree(u->templates, TREE_DEPTH_MAX, &files, NULL);
-    dev_list_tree(u->assets, TREE_DEPTH_MAX, &files, NULL);
+    struct mk_buf files = mk_buf_growing(LIST_MAX);
+    dev_list_tree(u->templates, TEMPLATES_DEPTH_MAX, &files, NULL);
+    dev_list_tree(u->assets, ASSETS_DEPTH_MAX, &files, NULL);
     uint64_t stamp = hash_files(&files), before = u->stamp;
     mk_buf_free(&files);
     u->stamp = stamp;
@@ -310,7 +310,7 @@ static bool check_extra_config_changed(struct dev_source_set *u)
     if (!u->extra)
         return false;
     if (!u->extra_files.p)
-        u->extra_files = mk_buf_growing(1 << 20);
+        u->extra_files = mk_buf_growing(LIST_MAX);
     mk_buf_clear(&u->extra_files);
     dev_config_include_list_files(u->extra, &u->extra_files);
     u->extra_stamp = hash_files(&u->extra_files);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/assets.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <monkey/text.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "service/response.h"
@@ -14,7 +14,6 @@
 enum {
     FILE_SIZE_MAX = 16 << 20,
     TOTAL_MAX = 64 << 20,
-    DEPTH_MAX = 4,
     TAG_BYTES = 5,
     TAG_LEN = 2 * TAG_BYTES,
     ETAG_BYTES = 12,
@@ -32,6 +31,12 @@ struct duda_assets {
     mk_str prefix; /* "/static" of DUDA_ASSETS("/static") */
     struct asset **at;
     size_t n, size;
+    struct asset_key *names, *tags; /* sorted: the `name` and the `tagged` of each asset */
+};
+
+struct asset_key {
+    mk_str text;
+    const struct asset *asset;
 };
 
 /* ---- Loading ---- */
@@ -92,41 +97,68 @@ static bool add_file(struct mk_config *config, struct duda_assets *all, int fold
     return !e;
 }
 
-/* `path` is the path of the folder below `assets`, with a slash at its end. */
-static bool add_folder(struct mk_config *config, struct duda_assets *all, int fd, const char *path,
-                       unsigned depth)
+static bool report_asset_error(struct mk_config *config, const char *path, const char *name,
+                               const char *error)
+{
+    mk_config_error(config, NULL, NULL, "assets/%s%s: %s", path, name, error);
+    return false;
+}
+
+static bool add_folder(struct mk_config *config, struct duda_assets *all, int fd, const char *path);
+
+/* `path` is the path of the folder below `assets`, with a slash at its end. Its limit also limits the depth. */
+static bool add_entry(struct mk_config *config, struct duda_assets *all, DIR *folder, const char *path,
+                      const struct dirent *entry)
+{
+    char inner[NAME_MAX_LEN + 2];
+    struct mk_buf text = mk_buf_fixed(inner, NAME_MAX_LEN);
+    mk_buf_addf(&text, "%s%s", path, entry->d_name);
+    if (text.failed)
+        return report_asset_error(config, path, entry->d_name, "the path is longer than 200 bytes");
+    inner[text.len] = '\0';
+    if (!duda_service_folder_is_folder(dirfd(folder), entry))
+        return add_file(config, all, dirfd(folder), inner, entry->d_name);
+    int fd = openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return report_asset_error(config, path, entry->d_name, strerror(errno));
+    memcpy(inner + text.len, "/", 2);
+    return add_folder(config, all, fd, inner);
+}
+
+static bool add_folder(struct mk_config *config, struct duda_assets *all, int fd, const char *path)
 {
     DIR *folder = fdopendir(fd);
     const struct dirent *entry;
     bool good = folder != NULL;
     if (!folder)
         close(fd);
-    while (good && (entry = readdir(folder))) {
-        char inner[NAME_MAX_LEN + 2];
-        struct mk_buf text = mk_buf_fixed(inner, NAME_MAX_LEN);
-        if (entry->d_name[0] == '.')
-            continue;
-        mk_buf_addf(&text, "%s%s", path, entry->d_name);
-        if (text.failed) {
-            mk_config_error(config, NULL, NULL, "assets/%s%s: the path is longer than %d bytes", path,
-                            entry->d_name, NAME_MAX_LEN);
-            good = false;
-            break;
-        }
-        inner[text.len] = '\0';
-        int sub = entry->d_type == DT_DIR && depth
-                      ? openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                      : -1;
-        if (sub < 0) {
-            good = add_file(config, all, dirfd(folder), inner, entry->d_name);
-        } else {
-            memcpy(inner + text.len, "/", 2);
-            good = add_folder(config, all, sub, inner, depth - 1);
-        }
-    }
+    while (good && (entry = readdir(folder)))
+        if (entry->d_name[0] != '.')
+            good = add_entry(config, all, folder, path, entry);
     if (folder)
         closedir(folder);
     return good;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct asset_key *x = a, *y = b;
+    return mk_str_cmp(x->text, y->text);
+}
+
+static bool sort_keys(struct duda_assets *all)
+{
+    all->names = all->n ? mk_mem_zalloc(2 * all->n, sizeof *all->names) : NULL;
+    if (!all->names)
+        return !all->n;
+    all->tags = all->names + all->n;
+    for (size_t i = 0; i < all->n; i++) {
+        all->names[i] = (struct asset_key){mk_str_from_c(all->at[i]->name), all->at[i]};
+        all->tags[i] = (struct asset_key){mk_str_from_c(all->at[i]->tagged), all->at[i]};
+    }
+    qsort(all->names, all->n, sizeof *all->names, compare_keys);
+    qsort(all->tags, all->n, sizeof *all->tags, compare_keys);
+    return true;
 }
 
 static void free_assets(void *data)
@@ -137,6 +169,7 @@ static void free_assets(void *data)
         mk_mem_free(all->at[i]);
     }
     mk_mem_free(all->at);
+    mk_mem_free(all->names);
     mk_mem_free(all);
 }
 
@@ -173,25 +206,22 @@ bool duda_assets_load(struct mk_config *config, const struct duda_service *servi
     }
     all->prefix = prefix;
     *out = all;
-    return add_folder(config, all, fd, "", DEPTH_MAX);
+    return add_folder(config, all, fd, "") && sort_keys(all);
 }
 
 /* ---- URLs ---- */
 
-static const struct asset *find_asset(const struct duda_assets *all, mk_str name)
+static const struct asset *find_key(const struct asset_key *keys, size_t n, mk_str text)
 {
-    for (size_t i = 0; all && i < all->n; i++)
-        if (mk_str_eq(mk_str_from_c(all->at[i]->name), name))
-            return all->at[i];
-    return NULL;
+    const struct asset_key wanted = {.text = text}, *found = NULL;
+    if (n)
+        found = bsearch(&wanted, keys, n, sizeof *keys, compare_keys);
+    return found ? found->asset : NULL;
 }
 
-static const struct asset *find_tagged_asset(const struct duda_assets *all, mk_str name)
+static const struct asset *find_asset(const struct duda_assets *all, mk_str name)
 {
-    for (size_t i = 0; all && i < all->n; i++)
-        if (mk_str_eq(mk_str_from_c(all->at[i]->tagged), name))
-            return all->at[i];
-    return NULL;
+    return all ? find_key(all->names, all->n, name) : NULL;
 }
 
 int duda_assets_append_url(struct duda_ctx *d, mk_str name, struct mk_buf *out)
@@ -247,7 +277,7 @@ duda_verdict duda_send_asset(struct duda_ctx *d)
 {
     char plain[NAME_MAX_LEN + 1];
     mk_str name = duda_param(d, "path");
-    const struct asset *a = find_tagged_asset(d->assets, name);
+    const struct asset *a = d->assets ? find_key(d->assets->tags, d->assets->n, name) : NULL;
     bool is_current = a != NULL;
     a = a ? a : find_asset(d->assets, name);
     a = a ? a : find_asset(d->assets, strip_fingerprint(name, plain));

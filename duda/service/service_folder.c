@@ -30,6 +30,14 @@ int duda_service_folder_open(const struct duda_service *service, const char *nam
     return fd < 0 ? open_folder_beside(service->file, name) : fd;
 }
 
+bool duda_service_folder_is_folder(int folder, const struct dirent *entry)
+{
+    struct stat st;
+    if (entry->d_type != DT_UNKNOWN)
+        return entry->d_type == DT_DIR;
+    return fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
 int duda_service_folder_read(int folder, const char *name, size_t max, struct mk_buf *out)
 {
     struct stat st;

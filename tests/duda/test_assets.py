@@ -33,7 +33,7 @@ CSS, FOREVER = "body { color: red }\n", "public, max-age=31536000, immutable"
 
 
 def write_files(folder):
-    for name, text in {"assets/app.css": CSS, "assets/LICENSE": "free", "assets/img/logo.min.svg": "<svg/>", "assets/empty.js": "",
+    for name, text in {"assets/app.css": CSS, "assets/LICENSE": "free", "assets/img/logo.min.svg": "<svg/>", "assets/a/b/c/d/e/f/g.txt": "deep", "assets/empty.js": "",
                        "assets/.hidden": "no", "templates/page.html": '<link rel=stylesheet href="{{asset "app.css"}}">'}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -69,7 +69,8 @@ def served(request, lasting):
 
 @pytest.mark.parametrize("name,pattern,kind,text", [
     ("app.css", r"app\.[0-9a-f]{10}\.css", "text/css; charset=utf-8", CSS), ("LICENSE", r"LICENSE\.[0-9a-f]{10}", None, "free"),
-    ("img/logo.min.svg", r"img/logo\.min\.[0-9a-f]{10}\.svg", "image/svg+xml", "<svg/>"), ("empty.js", r"empty\.[0-9a-f]{10}\.js", "text/javascript; charset=utf-8", "")])
+    ("img/logo.min.svg", r"img/logo\.min\.[0-9a-f]{10}\.svg", "image/svg+xml", "<svg/>"), ("empty.js", r"empty\.[0-9a-f]{10}\.js", "text/javascript; charset=utf-8", ""),
+    ("a/b/c/d/e/f/g.txt", r"a/b/c/d/e/f/g\.[0-9a-f]{10}\.txt", "text/plain; charset=utf-8", "deep")])
 def test_url_of_an_asset_is_cached_forever(served, name, pattern, kind, text):
     server, prefix = served
     url = server.get(f"{prefix}/url?name={name}").text
@@ -134,6 +135,27 @@ def test_asset_with_a_long_path_is_an_error(monkey, tmp_path):
     assert re.search("assets/img/x{197}: the path is longer than 200 bytes", server.err.text)
 
 
+def test_many_assets_are_found_by_name(monkey, tmp_path):
+    object_ = build(tmp_path)
+    names = [f"{chr(97 + i % 26)}{i}.txt" for i in range(300)] + ["A.txt", "b", "ab.txt", "a.txt.gz"]
+    for name in names:
+        (tmp_path / "assets" / name).write_text(name)
+    server = monkey(plugins=[object_])
+    for name in names:
+        assert server.get(f"/v1/static/{name}").text == name
+        assert server.get(server.get(f"/url?name={name}").text).text == name
+    assert {server.get(f"/v1/static/{name}").status for name in ("a300.txt", "a.tx", "z.txt", "0", "~")} == {404}
+
+
+def test_link_to_a_folder_is_an_error(monkey, tmp_path):
+    object_ = build(tmp_path)
+    (tmp_path / "assets/loop").symlink_to(tmp_path / "assets")
+    server = monkey(plugins=[object_], expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert "assets/loop: not a regular file" in server.err.text
+
+
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-dev.so").exists(), reason="this build has no monkey run")
 def test_monkey_run_follows_the_assets(start, src):
     write_files(src)
@@ -142,3 +164,7 @@ def test_monkey_run_follows_the_assets(start, src):
     old = server.get("/page").text
     (src / "assets/app.css").write_text("body { color: blue }\n")
     wait_until(lambda: server.get("/page").text != old, "the new URL is on the page", 20)
+    for folder in ("a/b/c/d/e/f", "a/b/new/folder"):
+        (src / "assets" / folder).mkdir(parents=True, exist_ok=True)
+        (src / "assets" / folder / "g.txt").write_text(f"in {folder}")
+        wait_until(lambda path=f"/v1/static/{folder}/g.txt", text=f"in {folder}": server.get(path).text == text, "the new file", 20)
