@@ -480,13 +480,11 @@ static int begin_transaction(struct duda_ctx *d, struct duda_sql_db *db, struct 
 
 enum { CURSOR_TEXT_MAX = 64 };
 
-static uint64_t n_cursors; /* of this worker */
-
 static int open_cursor(struct duda_ctx *d, struct duda_sql_db *db, void *session,
                        struct duda_sql_result *result, const struct duda_sql_statement *query,
                        uint64_t *cursor)
 {
-    uint64_t number = ++n_cursors;
+    uint64_t number = ++((struct postgres_pool *)db)->n_cursors;
     mk_str text = duda_sprintf(d, "DECLARE duda_cursor_%llu NO SCROLL CURSOR FOR %s",
                                (unsigned long long)number, query->text);
     if (!text.p)

@@ -253,8 +253,6 @@ static void end_transaction(struct duda_sql_db *db, void *session, bool over)
 
 /* ---- Cursors ---- */
 
-static uint64_t n_cursors; /* of this worker */
-
 static int run_cursor_job(struct duda_ctx *d, struct duda_sql_db *db, struct sqlite_slot *slot,
                           struct duda_sql_result *result, struct sqlite_job *job, uint64_t cursor,
                           size_t n_rows)
@@ -269,7 +267,7 @@ static int run_cursor_job(struct duda_ctx *d, struct duda_sql_db *db, struct sql
 static int open_cursor(struct duda_ctx *d, struct duda_sql_db *db, void *session,
                        struct duda_sql_result *result, const struct duda_sql_statement *q, uint64_t *cursor)
 {
-    uint64_t number = ++n_cursors;
+    uint64_t number = ++((struct sqlite_pool *)db)->n_cursors;
     struct sqlite_job *job =
         sqlite_job_new(SQLITE_USE_TRANSACTION, mk_str_from_c(q->text), q->parameters, q->n);
     int e = run_cursor_job(d, db, session, result, job, number, 0);
