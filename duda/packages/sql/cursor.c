@@ -173,7 +173,7 @@ int duda_sql_cursor_open(struct duda_ctx *d, struct duda_sql_db *db, struct duda
         return -ENODEV;
     if (!c)
         return -ENOMEM;
-    int e = sql_statement_check(d, result, mk_str_from_c(text), parameters, n);
+    int e = sql_statement_check(result, mk_str_from_c(text), parameters, n);
     e = e ? e : package_call_begin(&call, d, db->meter);
     if (e)
         return e;

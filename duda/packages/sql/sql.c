@@ -131,25 +131,6 @@ void *duda_sql_session(struct duda_ctx *d, const struct duda_sql_db *db)
     return sql_transactions_session(&sql_worker_of(duda_worker(d))->transactions, d, db);
 }
 
-static int set_result_error(struct duda_ctx *d, struct duda_sql_result *result, int e, const char *error_text)
-{
-    result->error = duda_strdup(d, mk_str_from_c(error_text));
-    return e;
-}
-
-int sql_statement_check(struct duda_ctx *d, struct duda_sql_result *result, mk_str statement,
-                        const struct duda_sql_value *parameters, size_t n)
-{
-    if (statement.len > DUDA_SQL_TEXT_MAX)
-        return set_result_error(d, result, -EMSGSIZE, "the statement is too long");
-    if (n > DUDA_SQL_PARAMETERS_MAX)
-        return set_result_error(d, result, -EMSGSIZE, "the statement has too many parameters");
-    for (size_t i = 0; i < n; i++) /* PostgreSQL rejects NULs, and libpq would truncate there */
-        if (parameters[i].type == DUDA_SQL_TEXT && memchr(parameters[i].text.p, 0, parameters[i].text.len))
-            return set_result_error(d, result, -EBADMSG, "a string contains NUL");
-    return 0;
-}
-
 static int begin_call(struct package_call *call, struct duda_ctx *d, struct duda_sql_db *db,
                       struct duda_sql_result *result)
 {
@@ -210,7 +191,7 @@ int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct dud
     int e = begin_call(&call, d, db, result);
     if (e)
         return e;
-    e = sql_statement_check(d, result, statement, parameters, n);
+    e = sql_statement_check(result, statement, parameters, n);
     if (!e)
         e = db->ops->run_statement(d, db, session, result, &(struct duda_sql_statement){text, parameters, n});
     return set_statement_reason(d, package_call_end(&call, e), result, text);
@@ -251,13 +232,15 @@ int duda_sql_batch(struct duda_ctx *d, struct duda_sql_db *db, const struct duda
     struct package_call call;
     void *session = duda_sql_session(d, db);
     memset(results, 0, n * sizeof *results);
-    if (n > DUDA_SQL_BATCH_MAX)
-        return set_result_error(d, results, -EMSGSIZE, "too many statements in a batch");
+    if (n > DUDA_SQL_BATCH_MAX) {
+        results->error = MK_STR("too many statements in a batch");
+        return -EMSGSIZE;
+    }
     int e = begin_call(&call, d, db, results);
     if (e)
         return e;
     for (size_t i = 0; i < n && !e; i++)
-        e = sql_statement_check(d, &results[i], mk_str_from_c(queries[i].text), queries[i].parameters,
+        e = sql_statement_check(&results[i], mk_str_from_c(queries[i].text), queries[i].parameters,
                                 queries[i].n);
     if (!e)
         e = (db->ops->run_batch ? db->ops->run_batch : run_each_statement)(d, db, session, results, queries,

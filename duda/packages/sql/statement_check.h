@@ -7,7 +7,7 @@
 
 /* Returns 0; -EMSGSIZE or -EBADMSG, with result->error: the statement is too long, has too many parameters, or
  * a string contains NUL. */
-int sql_statement_check(struct duda_ctx *d, struct duda_sql_result *result, mk_str statement,
+int sql_statement_check(struct duda_sql_result *result, mk_str statement,
                         const struct duda_sql_value *parameters, size_t n);
 
 #endif
