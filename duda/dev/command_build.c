@@ -103,7 +103,7 @@ static int run_build_command(int argc, char **argv)
                                .args_max = SOURCES_MAX};
     struct dev_paths paths;
     struct dev_source source;
-    char problem[256], path[PATH_MAX];
+    char problem[DEV_PROBLEM_MAX], path[PATH_MAX];
     int code;
     if (!dev_options_parse(&opts, argc, argv, &code))
         return code;

@@ -121,7 +121,7 @@ static void write_compile_commands(const char *name)
     const struct dev_service_words words = {&name, 1};
     struct dev_paths paths;
     struct dev_source source;
-    char problem[256];
+    char problem[DEV_PROBLEM_MAX];
     if (!dev_service_load(&source, &words, problem))
         return;
     if (dev_paths_find(&paths))

@@ -4,7 +4,6 @@
 #include "options.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +43,7 @@ bool dev_introspect_load(struct dev_introspection *d, const char *command,
                          const struct dev_service_words *words)
 {
     struct dev_source source;
-    char problem[256];
+    char problem[DEV_PROBLEM_MAX];
     *d = (struct dev_introspection){0};
     if (!dev_service_load(&source, words, problem))
         return dev_print_error(false, command, words->at[0], problem);

@@ -194,9 +194,9 @@ static bool belongs_to_another_service(const struct folder_facts *facts, mk_str 
     return false;
 }
 
-static bool report_problem(char problem[256], const char *text)
+static bool report_problem(char problem[DEV_PROBLEM_MAX], const char *text)
 {
-    snprintf(problem, 256, "%s", text);
+    snprintf(problem, DEV_PROBLEM_MAX, "%s", text);
     return false;
 }
 
@@ -206,14 +206,14 @@ static const char *leaf_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool report_second_service(char problem[256], const char *one, const char *other)
+static bool report_second_service(char problem[DEV_PROBLEM_MAX], const char *one, const char *other)
 {
-    snprintf(problem, 256, "%.100s and %.100s both have a DUDA_SERVICE(): a service has one", leaf_of(one),
-             leaf_of(other));
+    snprintf(problem, DEV_PROBLEM_MAX, "%.255s and %.255s both have a DUDA_SERVICE(): a service has one",
+             leaf_of(one), leaf_of(other));
     return false;
 }
 
-static bool load_folder(struct dev_source *s, const char *folder, char problem[256])
+static bool load_folder(struct dev_source *s, const char *folder, char problem[DEV_PROBLEM_MAX])
 {
     struct dev_folder_scan scan;
     struct folder_facts facts;
@@ -238,13 +238,14 @@ static bool load_folder(struct dev_source *s, const char *folder, char problem[2
 /* ---- Several files ---- */
 
 /* Sets `index` to the only file with a DUDA_SERVICE(). */
-static bool find_main_file(const struct dev_service_words *words, size_t *index, char problem[256])
+static bool find_main_file(const struct dev_service_words *words, size_t *index,
+                           char problem[DEV_PROBLEM_MAX])
 {
     size_t found = 0;
     for (size_t i = 0; i < words->n; i++) {
         struct dev_source s;
         if (!dev_source_load(&s, words->at[i])) {
-            snprintf(problem, 256, "%.200s: %s", words->at[i], strerror(errno));
+            snprintf(problem, DEV_PROBLEM_MAX, "%s: %s", words->at[i], strerror(errno));
             return false;
         }
         bool is_service = s.is_service;
@@ -257,7 +258,8 @@ static bool find_main_file(const struct dev_service_words *words, size_t *index,
     return found || report_problem(problem, "none of these files has a DUDA_SERVICE()");
 }
 
-static bool load_files(struct dev_source *s, const struct dev_service_words *words, char problem[256])
+static bool load_files(struct dev_source *s, const struct dev_service_words *words,
+                       char problem[DEV_PROBLEM_MAX])
 {
     size_t first = 0;
     char path[PATH_MAX];
@@ -271,7 +273,8 @@ static bool load_files(struct dev_source *s, const struct dev_service_words *wor
     return true;
 }
 
-bool dev_service_load(struct dev_source *s, const struct dev_service_words *words, char problem[256])
+bool dev_service_load(struct dev_source *s, const struct dev_service_words *words,
+                      char problem[DEV_PROBLEM_MAX])
 {
     struct stat st;
     if (words->n > 1)

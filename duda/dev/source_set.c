@@ -65,7 +65,7 @@ bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths
 {
     struct stat st;
     struct dev_source source;
-    char problem[256];
+    char problem[DEV_PROBLEM_MAX];
     const char *path = words->at[0];
     *u = (struct dev_source_set){.how = {.paths = paths,
                                          .kind = DEV_COMPILE_QUICK,
@@ -224,7 +224,8 @@ static uint64_t hash_folder_list(const struct dev_source_set *u)
 }
 
 /* Loads the service. On failure, tries again: an editor that is saving the file may just have emptied it. */
-static bool load_service(struct dev_source *source, const struct dev_service_words *words, char problem[256])
+static bool load_service(struct dev_source *source, const struct dev_service_words *words,
+                         char problem[DEV_PROBLEM_MAX])
 {
     if (dev_service_load(source, words, problem))
         return true;
@@ -239,7 +240,7 @@ static bool compile_source(struct dev_source_set *u, struct dev_source_unit *uni
     const struct dev_service_words one = {.at = &path, .n = 1};
     struct dev_source source;
     struct dev_compile_result before = unit->built;
-    char error[sizeof unit->error], problem[256];
+    char error[sizeof unit->error], problem[DEV_PROBLEM_MAX];
     double begin = (double)mk_clock_us() / 1e3;
     memcpy(error, unit->error, sizeof error);
     unit->error[0] = '\0';

@@ -18,7 +18,7 @@ struct dev_source_unit {
     char label[NAME_MAX + 1];       /* for messages: the name of its only source, or of its folder */
     char sanitizer[PATH_MAX];       /* the AddressSanitizer library that the service needs; empty: none */
     struct dev_compile_result built;
-    char error[256]; /* reason why the source cannot be read; empty: readable */
+    char error[DEV_PROBLEM_MAX]; /* reason why the source cannot be read; empty: readable */
     /* The object and the service of the last compiled version, and the object that the server runs; empty:
      * none. */
     char object[PATH_MAX], service[DEV_NAME_MAX], running[PATH_MAX];

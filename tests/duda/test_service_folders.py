@@ -121,6 +121,9 @@ def test_several_files_on_the_command_line_form_a_service(start, call, monkey, s
     assert done.code == 1 and "none of these files has a DUDA_SERVICE()" in done.err
     done = call("build", "-o", out, shop / "util.c", shop / "none.c")
     assert done.code == 1 and "none.c: No such file or directory" in done.err
+    deep = tmp_path / ("x" * 200) / ("y" * 200) / "none.c"
+    done = call("build", "-o", out, shop / "util.c", deep)
+    assert done.code == 1 and f"{deep}: No such file or directory" in done.err
 
 
 def test_tests_of_a_folder_run(call, shop):
