@@ -83,12 +83,5 @@ bool duda_test_expect_json(struct duda_test *t, mk_str got, const char *expected
 
 mk_str duda_test_json(struct duda_test *t, mk_str json, const char *pointer)
 {
-    mk_str found = tester_json_find(json, mk_str_from_c(pointer));
-    struct mk_buf text = mk_buf_growing(TESTER_BODY_MAX);
-    if (!found.p || found.p[0] != '"')
-        return tester_keep(t, found);
-    tester_json_unescape(found, &text);
-    found = tester_keep(t, text.p ? mk_buf_str(&text) : MK_STR(""));
-    mk_buf_free(&text);
-    return found;
+    return tester_json_find(t, json, mk_str_from_c(pointer));
 }

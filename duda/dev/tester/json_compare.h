@@ -3,8 +3,7 @@
 #ifndef DUDA_DEV_JSON_COMPARE_H
 #define DUDA_DEV_JSON_COMPARE_H
 
-#include <monkey/buf.h>
-#include <stdbool.h>
+#include "test_type.h"
 
 /* Where two JSON texts differ. */
 struct tester_json_difference {
@@ -16,9 +15,8 @@ struct tester_json_difference {
 /* Returns whether the texts have the same value, whatever the order of members, the whitespace, and the
  * notation of strings and numbers. If not, fills `difference`. */
 bool tester_json_compare(mk_str got, mk_str expected, struct tester_json_difference *difference);
-/* Returns the value that a JSON pointer (RFC 6901) selects, as JSON; absent if there is none. */
-mk_str tester_json_find(mk_str json, mk_str pointer);
-/* Appends the content of a JSON string, without quotes and escapes. */
-void tester_json_unescape(mk_str string, struct mk_buf *out);
+/* Returns the value that a JSON pointer (RFC 6901) selects: the content of a string, or JSON; absent if there is
+ * none. */
+mk_str tester_json_find(struct duda_test *t, mk_str json, mk_str pointer);
 
 #endif
