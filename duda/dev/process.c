@@ -108,26 +108,6 @@ bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *args, i
     return report_start_error(strerror(errno));
 }
 
-bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args)
-{
-    char *argv[DEV_ARGV_MAX + 1];
-    int err[2];
-    *c = (struct dev_process){.out = -1, .err = -1};
-    if (!dev_argv_to_array(args, argv))
-        return report_start_error("its command line is too long");
-    if (pipe2(err, O_CLOEXEC) < 0)
-        return report_start_error(strerror(errno));
-    c->pid = fork_and_exec(argv, args->envp, STDOUT_FILENO, err[1]);
-    close(err[1]);
-    c->err = err[0];
-    (void)fcntl(c->err, F_SETFL, O_NONBLOCK);
-    if (c->pid > 0)
-        return true;
-    c->pid = 0;
-    dev_process_close_pipes(c);
-    return report_start_error(strerror(errno));
-}
-
 int dev_process_try_wait(struct dev_process *c)
 {
     int status;

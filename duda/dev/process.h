@@ -20,8 +20,6 @@ bool dev_process_start(struct dev_process *c, struct dev_argv *args);
 /* Like dev_process_start(), but connects standard output to `out`, which the caller still owns, and standard
  * error to ours. */
 bool dev_process_start_stdout_to(struct dev_process *c, struct dev_argv *args, int out);
-/* Like dev_process_start(), but the process inherits standard output, and only `err` is a pipe to us. */
-bool dev_process_start_piped_stderr(struct dev_process *c, struct dev_argv *args);
 /* Returns the exit status of the process, as in waitpid(2); -1 while it runs. */
 int dev_process_try_wait(struct dev_process *c);
 /* Sends the signal, waits for the process to exit, and closes the pipes. */

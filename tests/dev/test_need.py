@@ -15,7 +15,6 @@ REAL = ("bash", "sh", "env", "cat", "touch", "chmod", "rm")
 BUILD = ("cmake", "ninja", "cc")
 PROBES = ("command", "server", "file", "pkg-config")
 CLIENTS = ("cc", "python3", "openssl", "taskset", "curl", "wrk", "h2load", "ab", "siege", "busybox", "node")
-COMMAND_OF = {"ninja-build": "ninja", "gcc": "cc"}
 
 # Installs a package by creating its command; rejects unknown packages.
 APT_GET = """\

@@ -18,11 +18,6 @@
 static int signals_fd = -1;
 static bool interrupted;
 
-bool wr_child_was_interrupted(void)
-{
-    return interrupted;
-}
-
 mk_err wr_child_prepare(void)
 {
     sigset_t set;

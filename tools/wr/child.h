@@ -36,9 +36,5 @@ void wr_child_drain(struct wr_child *c);
 /* Terminates the child and its process group if it is still running. */
 void wr_child_stop(struct wr_child *c);
 void wr_child_fini(struct wr_child *c);
-/* Returns whether wr received a signal to exit. */
-bool wr_child_was_interrupted(void);
-/* Finds the NUL-terminated path of a program in PATH; false if there is none. */
-bool wr_child_find_program(const char *name, struct mk_buf *path) MK_MUST_USE;
 
 #endif

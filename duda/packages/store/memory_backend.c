@@ -2,7 +2,6 @@
 /* The shared table as a store of duda/store.h. */
 #include <duda/memory.h>
 #include <duda/request.h>
-#include <errno.h>
 
 #include "common/package.h"
 #include "store.h"
@@ -83,9 +82,8 @@ static int memory_store_add(struct duda_ctx *d, struct duda_store *s, mk_str key
 {
     struct table_entry entry;
     find_table(s, key, &entry);
-    return record_operation(s,
-                            store_table_add_for_client(entry.table, lock_client_id(d, s, &entry), entry.key,
-                                                       value, mk_clock_ms(), expiry_time(ttl_ms)));
+    return record_operation(s, store_table_add(entry.table, lock_client_id(d, s, &entry), entry.key, value,
+                                               mk_clock_ms(), expiry_time(ttl_ms)));
 }
 
 static int memory_store_delete_if(struct duda_ctx *d, struct duda_store *s, mk_str key, mk_str value)

@@ -453,8 +453,8 @@ int store_table_replace(const struct store_table *t, mk_str key, mk_str value, u
     return set_value(t, key, value, now, expires, true);
 }
 
-int store_table_add_for_client(const struct store_table *t, uint32_t owner, mk_str key, mk_str value,
-                               uint64_t now, uint64_t expires)
+int store_table_add(const struct store_table *t, uint32_t owner, mk_str key, mk_str value, uint64_t now,
+                    uint64_t expires)
 {
     struct locked_shard v;
     struct cursor p;
@@ -465,11 +465,6 @@ int store_table_add_for_client(const struct store_table *t, uint32_t owner, mk_s
     if (find_entry(&v, &p))
         return unlock_shard(&v, -EEXIST);
     return unlock_shard(&v, exceeds_client_share(&v) ? -EDQUOT : write_entry(&v, 0, value, expires, true));
-}
-
-int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
-{
-    return store_table_add_for_client(t, 0, key, value, now, expires);
 }
 
 uint32_t store_table_client_id(const struct store_table *t, mk_str address)

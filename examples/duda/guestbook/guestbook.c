@@ -5,7 +5,7 @@
 #include <duda/kv.h>
 #include <errno.h>
 
-enum { SHOWN_MAX = 50, ENTRY_ROOM = 8192 };
+enum { SHOWN_MAX = 50 };
 
 struct entry {
     mk_str name, text;

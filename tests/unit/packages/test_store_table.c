@@ -82,8 +82,8 @@ static void store_table_add_and_replace_check_existence(void **state)
     const mk_str k = MK_STR("k");
     (void)state;
     assert_int_equal(store_table_replace(&t, k, MK_STR("1"), NOW, 0), -ENOENT);
-    assert_int_equal(store_table_add(&t, k, MK_STR("1"), NOW, 0), 0);
-    assert_int_equal(store_table_add(&t, k, MK_STR("2"), NOW, 0), -EEXIST);
+    assert_int_equal(store_table_add(&t, 0, k, MK_STR("1"), NOW, 0), 0);
+    assert_int_equal(store_table_add(&t, 0, k, MK_STR("2"), NOW, 0), -EEXIST);
     assert_int_equal(store_table_replace(&t, k, MK_STR("2"), NOW, 0), 0);
     assert_str(value_at(&t, "k", NOW), "2");
     assert_int_equal(store_table_delete_if(&t, k, MK_STR("1"), NOW), -ESTALE);
@@ -97,9 +97,9 @@ static void store_table_entries_expire(void **state)
 {
     struct store_table t = make();
     (void)state;
-    assert_int_equal(store_table_add(&t, MK_STR("k"), MK_STR("1"), NOW, NOW + 10), 0);
+    assert_int_equal(store_table_add(&t, 0, MK_STR("k"), MK_STR("1"), NOW, NOW + 10), 0);
     assert_str(value_at(&t, "k", NOW + 9), "1");
-    assert_int_equal(store_table_add(&t, MK_STR("k"), MK_STR("2"), NOW + 10, 0), 0);
+    assert_int_equal(store_table_add(&t, 0, MK_STR("k"), MK_STR("2"), NOW + 10, 0), 0);
     assert_str(value_at(&t, "k", NOW + 100), "2");
     drop(&t);
 }
@@ -128,18 +128,18 @@ static void store_table_full_evicts_values_but_no_locks(void **state)
     (void)state;
     memset(text, 'x', sizeof text);
     for (unsigned i = 0; i < 100; i++)
-        assert_int_equal(store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, NOW + 1000), 0);
+        assert_int_equal(store_table_add(&t, 0, numbered(buffer, i), MK_STR("lock"), NOW, NOW + 1000), 0);
     for (unsigned i = 1000; i < 6000; i++)
         assert_int_equal(store_table_set(&t, numbered(buffer, i), mk_str_of(text, sizeof text), NOW, 0), 0);
     for (unsigned i = 0; i < 100; i++)
-        assert_int_equal(store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, 0), -EEXIST);
+        assert_int_equal(store_table_add(&t, 0, numbered(buffer, i), MK_STR("lock"), NOW, 0), -EEXIST);
     assert_str(value_at(&t, "key1000", NOW), "none");
     for (unsigned i = 10000; i < 20000 && !e; i++)
-        e = store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, NOW + 1000);
+        e = store_table_add(&t, 0, numbered(buffer, i), MK_STR("lock"), NOW, NOW + 1000);
     assert_int_equal(e, -ENOSPC);
     /* Once the entries have expired, there is space again. */
     for (unsigned i = 20000; i < 21000; i++)
-        assert_int_equal(store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW + 1000, 0), 0);
+        assert_int_equal(store_table_add(&t, 0, numbered(buffer, i), MK_STR("lock"), NOW + 1000, 0), 0);
     drop(&t);
 }
 
@@ -196,11 +196,11 @@ static void store_table_call_searches_part_of_large_table(void **state)
     unsigned i = 0, calls = 0;
     (void)state;
     assert_int_equal(store_table_init(&t, calloc(1, LARGE), LARGE), 0);
-    while (!store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, NOW + (i < 100000 ? 1000 : 10)))
+    while (!store_table_add(&t, 0, numbered(buffer, i), MK_STR("lock"), NOW, NOW + (i < 100000 ? 1000 : 10)))
         i++;
     assert_in_range(i, 110000, 140000);
     /* The entries from 100,000 on have expired by now, but are far from the eviction position. */
-    while (store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW + 20, NOW + 1000) == -ENOSPC)
+    while (store_table_add(&t, 0, numbered(buffer, i), MK_STR("lock"), NOW + 20, NOW + 1000) == -ENOSPC)
         assert_true(++calls < 20);
     assert_true(calls > 2);
     free(t.memory);
@@ -212,7 +212,7 @@ static unsigned fill_for(const struct store_table *t, uint32_t owner, unsigned f
     char buffer[32];
     unsigned n = 0, refused = 0;
     for (unsigned i = first; refused < 200; i++) {
-        int e = store_table_add_for_client(t, owner, numbered(buffer, i), MK_STR("lock"), NOW, NOW + 1000);
+        int e = store_table_add(t, owner, numbered(buffer, i), MK_STR("lock"), NOW, NOW + 1000);
         assert_true(e == 0 || e == -EDQUOT || e == -ENOSPC);
         n += !e;
         refused += e != 0;
@@ -230,14 +230,12 @@ static void check_shares(size_t size)
     assert_int_not_equal(first, second);
     unsigned max = t.n_blocks * STORE_SHARDS, n = fill_for(&t, first, 0);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
-    assert_int_equal(store_table_add_for_client(&t, first, numbered(buffer, 0), MK_STR("x"), NOW, 0),
-                     -EEXIST);
+    assert_int_equal(store_table_add(&t, first, numbered(buffer, 0), MK_STR("x"), NOW, 0), -EEXIST);
     /* The other half is available to other clients. */
     n = fill_for(&t, second, 10000000);
     assert_in_range(n, max * 9 / 20, max * 11 / 20);
     /* Expired entries do not count toward the limit. */
-    assert_int_equal(
-        store_table_add_for_client(&t, first, MK_STR("later"), MK_STR("x"), NOW + 1000, NOW + 2000), 0);
+    assert_int_equal(store_table_add(&t, first, MK_STR("later"), MK_STR("x"), NOW + 1000, NOW + 2000), 0);
     free(t.memory);
 }
 
@@ -257,7 +255,7 @@ static void store_table_client_deletion_returns_quota(void **state)
     uint32_t owner = store_table_client_id(&t, MK_STR("client"));
     for (unsigned i = 0; i < 100000; i++) {
         mk_str key = numbered(buffer, i);
-        assert_int_equal(store_table_add_for_client(&t, owner, key, MK_STR("lock"), NOW, 0), 0);
+        assert_int_equal(store_table_add(&t, owner, key, MK_STR("lock"), NOW, 0), 0);
         assert_int_equal(store_table_delete_if(&t, key, MK_STR("lock"), NOW), 0);
     }
     drop(&t);
@@ -287,11 +285,11 @@ static void store_table_failed_set_keeps_old_value(void **state)
     char buffer[32];
     mk_str k = MK_STR("k"), larger = mk_str_of(longest, 2000);
     (void)state;
-    assert_int_equal(store_table_add(&t, k, MK_STR("old"), NOW, 0), 0);
+    assert_int_equal(store_table_add(&t, 0, k, MK_STR("old"), NOW, 0), 0);
     assert_int_equal(store_table_set(&t, k, mk_str_of(longest, sizeof longest), NOW, 0), -EMSGSIZE);
     assert_str(value_at(&t, "k", NOW), "old");
     for (unsigned i = 0; i < 10000; i++)
-        (void)store_table_add(&t, numbered(buffer, i), MK_STR("lock"), NOW, 0);
+        (void)store_table_add(&t, 0, numbered(buffer, i), MK_STR("lock"), NOW, 0);
     assert_int_equal(store_table_set(&t, k, larger, NOW, 0), -ENOSPC);
     assert_int_equal(store_table_replace(&t, k, larger, NOW, 0), -ENOSPC);
     assert_str(value_at(&t, "k", NOW), "old");
