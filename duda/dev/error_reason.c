@@ -5,7 +5,6 @@
 #include "ipc_protocol.h"
 #include "status_phrase.h"
 
-#include <errno.h>
 #include <monkey/route_stats.h>
 #include <stdio.h>
 

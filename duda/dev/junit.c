@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "junit.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 enum { TEXT_MAX = 64 * 1024 * 1024, OUTPUT_MAX = 64 * 1024 };

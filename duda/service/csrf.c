@@ -2,7 +2,6 @@
 /* CSRF tokens. The secret is a cookie that other sites can neither set nor read. A page contains the secret
  * under a random mask, so that its compressed size reveals nothing about it (BREACH). */
 #include <duda.h>
-#include <errno.h>
 
 #include "service/cookies.h"
 #include "service/suspend.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing the response. */
 #include <errno.h>
-#include <stdio.h>
 
 #include "service/reserved_cookies.h"
 #include "service/response.h"

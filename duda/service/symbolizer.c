@@ -2,7 +2,6 @@
 #include "service/symbolizer.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <monkey/subprocess.h>

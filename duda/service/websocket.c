@@ -4,7 +4,6 @@
 #include <duda/scope.h>
 #include <errno.h>
 #include <monkey/sized.h>
-#include <stdio.h>
 
 #include "service/suspend.h"
 #include "service/topics.h"

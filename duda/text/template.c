@@ -2,7 +2,6 @@
 /* Compiles the text of a template into nodes. */
 #include "text/template.h"
 
-#include <errno.h>
 #include <monkey/mem.h>
 #include <monkey/utf8.h>
 

@@ -3,7 +3,6 @@
  * /sum adds up the bytes of a request body as they arrive. */
 #include <errno.h>
 #include <monkey/server.h>
-#include <signal.h>
 #include <stdio.h>
 
 /* ---- Sending ---- */

@@ -5,7 +5,6 @@
 #include "verify.h"
 
 #include <crypt.h>
-#include <errno.h>
 #include <monkey/mem.h>
 #include <monkey/text.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "group.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <monkey/spool.h>
 #include <pwd.h>

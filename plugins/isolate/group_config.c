@@ -2,7 +2,6 @@
 #include "group_config.h"
 
 #include <errno.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TEXT_MAX = 256 * 1024 };

@@ -8,7 +8,6 @@
 #include <link.h>
 #include <monkey/clock.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -30,7 +30,8 @@ static size_t write_time(char *buf, size_t cap, enum time_form form, const struc
     return 0;
 }
 
-mk_str logger_clock_text(struct clock *clock, enum time_form form, int64_t time)
+/* Returns the time in that format. */
+static mk_str format_time(struct clock *clock, enum time_form form, int64_t time)
 {
     struct clock_text *c = &clock->as[form];
     if (c->len && c->time == time)
@@ -52,7 +53,7 @@ static void add_time(struct line *line, const struct step *s)
     if (s->how == AS_SECONDS)
         mk_buf_add_num(&line->out, time > 0 ? (uint64_t)time : 0);
     else
-        logger_line_append(line, logger_clock_text(line->clock, (enum time_form)s->how, time));
+        logger_line_append(line, format_time(line->clock, (enum time_form)s->how, time));
 }
 
 /* ---- Strings ---- */

@@ -70,7 +70,4 @@ struct directive {
 extern const struct directive logger_directives[];
 extern const size_t logger_n_directives;
 
-/* Returns the time in that format. */
-mk_str logger_clock_text(struct clock *clock, enum time_form form, int64_t time);
-
 #endif

@@ -2,7 +2,6 @@
 #include "processes.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -9,7 +9,6 @@
 #include <monkey/plugin.h>
 #include <monkey/version.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <monkey/state_machine.h>
-#include <stdio.h>
 
 #include "base/assert.h"
 #include "base/buf.h"

@@ -2,7 +2,6 @@
 #include "connection/acceptor.h"
 
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "connection/accept_hooks.h"
 #include "connection/conn_manager.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/offload.h"
 
-#include <limits.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "files/file_cache.h"
 
 #include <limits.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/mem.h"

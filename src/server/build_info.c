@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/build_info.h"
 
-#include <fcntl.h>
 #include <sys/utsname.h>
 
 #include "connection/http2.h"

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/num.h"

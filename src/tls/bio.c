@@ -319,7 +319,8 @@ static void create_bio_method(void)
         BIO_meth_free(m);
 }
 
-const BIO_METHOD *mk_tls_bio_method(void)
+/* Created once per process; NULL: out of memory. */
+static const BIO_METHOD *get_bio_method(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, create_bio_method);
@@ -328,7 +329,7 @@ const BIO_METHOD *mk_tls_bio_method(void)
 
 BIO *mk_tls_bio_new(struct mk_tls *t)
 {
-    BIO *b = mk_tls_bio_method() ? BIO_new(bio_method) : NULL;
+    BIO *b = get_bio_method() ? BIO_new(bio_method) : NULL;
     if (!b)
         return NULL;
     BIO_set_callback_arg(b, (char *)(void *)t); /* set before OpenSSL calls bio_ctrl() */

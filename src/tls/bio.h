@@ -5,9 +5,6 @@
 
 #include "tls/stream_type.h"
 
-/* Created once per process; NULL: out of memory. */
-const BIO_METHOD *mk_tls_bio_method(void);
-
 /* Creates a BIO for the stream. The stream keeps ownership of its descriptor. */
 BIO *mk_tls_bio_new(struct mk_tls *t);
 

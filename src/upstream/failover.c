@@ -41,7 +41,7 @@ static void fail_over_request(struct mk_backend *o, struct mk_upstream_conn *c)
 }
 
 /* Checks each request only when its turn comes, because moving one request may end others. */
-void mk_failover_move_requests(struct mk_backend *o)
+static void move_requests(struct mk_backend *o)
 {
     struct mk_list all;
     mk_list_init(&all);
@@ -67,5 +67,5 @@ void mk_failover_on_message(struct mk_pool *p, mk_str message)
     int server = mk_failover_decode_server(what);
     struct mk_backend_set *g = index < p->upstreams->n ? &p->sets[index] : NULL;
     if (g && server >= 0 && server < (int)g->upstream->n)
-        mk_failover_move_requests(&g->backends[server]);
+        move_requests(&g->backends[server]);
 }

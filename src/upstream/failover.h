@@ -8,8 +8,6 @@
 
 /* Notifies all workers, including this one, that the server is down. They handle the message later. */
 void mk_failover_broadcast(struct mk_backend *o);
-/* Moves the server's unanswered requests to other servers, in this worker only. */
-void mk_failover_move_requests(struct mk_backend *o);
 /* Handles a worker's report that a server is down. */
 void mk_failover_on_message(struct mk_pool *p, mk_str message);
 

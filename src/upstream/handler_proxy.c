@@ -294,7 +294,8 @@ static void proxy_init(struct mk_proxy *p, struct mk_request *request, struct mk
         p->handler.body.upgrade = MK_REQUEST_BODY_WANTS_UPGRADE;
 }
 
-enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_response *response, void *data)
+/* handle() of the handler; `data` is the route. */
+static enum mk_verdict handle_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct mk_upstream_handler *h = mk_upstream_handler_of(request);
     const struct mk_proxy_route *route = data;
@@ -336,7 +337,7 @@ struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const v
 enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_response *response,
                                         struct mk_local_backend *backend)
 {
-    return mk_handler_proxy_handle(request, response, &backend->route);
+    return handle_request(request, response, &backend->route);
 }
 
 /* ---- The plugin ---- */
@@ -358,7 +359,7 @@ static void proxy_stop_worker(struct mk_worker *worker, void *data)
 static const struct mk_handler handler = {
     .name = "proxy",
     .syntax = mk_proxy_route_form,
-    .handle = mk_handler_proxy_handle,
+    .handle = handle_request,
     .bind = mk_proxy_route_bind,
     .traits = MK_HANDLER_FORWARDS,
 };

@@ -176,7 +176,8 @@ static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
     return NULL;
 }
 
-void mk_pool_report_failure(struct mk_backend *o, int error, const char *message)
+/* Reports a failure of the server. `message`: static text; NULL: the text of `error`. */
+static void report_failure(struct mk_backend *o, int error, const char *message)
 {
     if (mk_health_report_failure(o->pool->worker, o->server, error, message))
         mk_failover_broadcast(o);
@@ -223,7 +224,7 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
         mk_wait_queue_wake_older(o);
         l->chosen = o->server->index;
         if (!mk_health_is_local_shortage(e))
-            mk_pool_report_failure(o, e, NULL);
+            report_failure(o, e, NULL);
         return e;
     }
     l->backend = o;
@@ -537,7 +538,7 @@ static const struct mk_upstream_server *chosen_server(const struct mk_upstream_c
 
 static void report_server_failure(const struct mk_upstream_conn *c, int error, const char *message)
 {
-    mk_pool_report_failure(&c->set->backends[c->chosen], error, message);
+    report_failure(&c->set->backends[c->chosen], error, message);
 }
 
 static void acquire_or_enqueue(struct mk_upstream_conn *c)

@@ -33,9 +33,6 @@ void mk_pool_count_request(const struct mk_upstream_conn *c);
 /* May a request be retried within RetryBudget? If so, counts the retry. */
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
-/* Reports a failure of the server. `message`: static text; NULL: the text of `error`. */
-void mk_pool_report_failure(struct mk_backend *o, int error, const char *message);
-
 /* ---- For the sweep and the lifecycle ---- */
 
 /* Call it when a connection becomes idle, or when a server has failed: the sweep closes expired idle

@@ -109,11 +109,6 @@ int mk_proxy_response_copy_head(struct mk_proxy *p);
 /* Forwards an interim response such as 103 Early Hints. */
 void mk_proxy_response_send_interim(struct mk_proxy *p);
 
-/* ---- The handler ---- */
-
-/* handle() of the handler; `data` is the route. */
-enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_response *response, void *data);
-
 /* ---- Copies of requests for a second upstream, whose responses are dropped ---- */
 
 /* Creates the mirror state of one worker (the plugin's worker data). NULL: out of memory. */

@@ -2,7 +2,6 @@
 /* Rewrites the response head of the upstream server for clients. */
 #include "upstream/proxy.h"
 
-#include <errno.h>
 #include <monkey/text.h>
 
 /* ---- Addresses of the backend ---- */

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "upstream/health.h"

@@ -6,7 +6,6 @@
 #include <monkey/server.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,11 +3,9 @@
  * symbols. */
 #include <dlfcn.h>
 #include <monkey/server.h>
-#include <stdio.h>
 
 // clang-format off
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>

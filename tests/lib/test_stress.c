@@ -5,7 +5,6 @@
 #include <monkey/request_ref.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "lib/embed.h"
 

@@ -32,7 +32,8 @@ mk_err wr_child_prepare(void)
     return signals_fd < 0 ? mk_err_last() : 0;
 }
 
-bool wr_child_find_program(const char *name, struct mk_buf *path)
+/* Finds the NUL-terminated path of a program in PATH; false if there is none. */
+static bool find_program(const char *name, struct mk_buf *path)
 {
     mk_str folders = mk_str_from_c(getenv("PATH"));
     if (!folders.p)
@@ -62,7 +63,7 @@ static mk_err spawn_client(struct wr_child *c, char *const *argv, const int stre
     char room[PATH_MAX];
     struct mk_buf path = mk_buf_fixed(room, sizeof room);
     size_t n = 0;
-    if (!wr_child_find_program(argv[0], &path))
+    if (!find_program(argv[0], &path))
         return -ENOENT;
     while (argv[n])
         n++;
@@ -193,7 +194,8 @@ enum wr_child_event wr_child_wait(struct wr_child *c, uint64_t until_us)
     }
 }
 
-void wr_child_stop(struct wr_child *c)
+/* Terminates the child and its process group if it is still running. */
+static void stop_child(struct wr_child *c)
 {
     uint64_t until = mk_clock_us() + STOP_MS * 1000;
     if (c->pid <= 0 || c->has_ended)
@@ -211,7 +213,7 @@ void wr_child_stop(struct wr_child *c)
 
 void wr_child_fini(struct wr_child *c)
 {
-    wr_child_stop(c);
+    stop_child(c);
     for (int i = 0; i < 2; i++) {
         mk_fd_close(&c->fds[i]);
         mk_buf_free(&c->outputs[i]);

@@ -33,8 +33,6 @@ mk_err wr_child_start(struct wr_child *c, char *const *argv) MK_MUST_USE;
 enum wr_child_event wr_child_wait(struct wr_child *c, uint64_t until_us);
 /* Reads the remaining output, with a time limit: descendants of the child may keep the pipes open. */
 void wr_child_drain(struct wr_child *c);
-/* Terminates the child and its process group if it is still running. */
-void wr_child_stop(struct wr_child *c);
 void wr_child_fini(struct wr_child *c);
 
 #endif

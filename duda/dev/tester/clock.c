@@ -110,7 +110,9 @@ void duda_test_wait(struct duda_test *t, uint32_t duration_ms)
 
 /* ---- Waiting ---- */
 
-bool tester_clock_step(uint64_t until_ms)
+/* Runs the server once, and waits for work until that real time. Returns false if the time has passed, or if
+ * the server has stopped. */
+static bool step_clock(uint64_t until_ms)
 {
     uint64_t now = tester_clock_real_ms();
     struct pollfd ready = {.fd = mk_server_fd(tester_server()), .events = POLLIN};
@@ -122,6 +124,6 @@ bool tester_clock_step(uint64_t until_ms)
 
 void tester_clock_step_until(uint64_t until_ms)
 {
-    while (tester_clock_step(until_ms))
+    while (step_clock(until_ms))
         continue;
 }

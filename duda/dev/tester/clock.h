@@ -9,9 +9,6 @@
 
 /* Returns the real time in milliseconds. */
 uint64_t tester_clock_real_ms(void);
-/* Runs the server once, and waits for work until that real time. Returns false if the time has passed, or if
- * the server has stopped. */
-bool tester_clock_step(uint64_t until_ms);
 void tester_clock_step_until(uint64_t until_ms);
 
 #endif

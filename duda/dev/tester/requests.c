@@ -33,7 +33,8 @@ mk_str tester_find_header(mk_str headers, mk_str name)
     return mk_test_client_header(&response, name);
 }
 
-const char *tester_request_error(int e)
+/* Returns the text for a negative result of the test client. */
+static const char *get_request_error(int e)
 {
     switch (e) {
     case -EINVAL:
@@ -96,7 +97,7 @@ struct duda_test_response duda_test_send(struct duda_test *t, const struct duda_
     struct duda_test_response reply = {.headers = MK_STR(""), .body = MK_STR("")};
     int e = send_request(t, request, &reply);
     if (e)
-        tester_fail_request(t, method_of(request), request->target, tester_request_error(e));
+        tester_fail_request(t, method_of(request), request->target, get_request_error(e));
     return reply;
 }
 

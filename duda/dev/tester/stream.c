@@ -6,7 +6,6 @@
 
 #include <monkey/mem.h>
 #include <monkey/text.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { PATIENCE_MS = 30000, LINE_MAX_LEN = 64 * 1024 };

@@ -53,8 +53,6 @@ void tester_write_headers(struct duda_test *t, const struct duda_test_request *r
 void tester_store_cookies(struct duda_test *t, mk_str headers, const char *target);
 /* Returns the value of the first header with that name. */
 mk_str tester_find_header(mk_str headers, mk_str name);
-/* Returns the text for a negative result of the test client. */
-const char *tester_request_error(int e);
 
 /* Ends what the test has opened, and frees its memory. */
 void tester_streams_close(struct duda_test *t);

@@ -5,7 +5,6 @@
 
 #include <monkey/mem.h>
 #include <monkey/text.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { FIN = 0x80, MASKED = 0x80, CONTINUATION = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 };

@@ -142,7 +142,7 @@ static uint64_t next_deadline(const struct package_conn *conn)
 
 /* Sets the timer lazily: most requests leave it alone, and if it fires too early, it is set again for the
  * next deadline. */
-void package_conn_set_timer(struct package_conn *conn)
+static void set_timer(struct package_conn *conn)
 {
     uint64_t due = next_deadline(conn), now;
     if (due == UINT64_MAX || (conn->timer_ms && conn->timer_ms <= due))
@@ -177,7 +177,7 @@ static void on_timer(struct mk_timer *t)
         conn->ops->finish(conn, r, -ETIMEDOUT, false);
     if (wants_connection(conn))
         package_conn_open(conn);
-    package_conn_set_timer(conn);
+    set_timer(conn);
 }
 
 /* ---- Closing ---- */
@@ -230,7 +230,7 @@ void package_conn_fail(struct package_conn *conn, int error, const char *reason)
         mk_deferred_post(conn->deferred);
     if (conn->ops->on_down)
         conn->ops->on_down(conn, error);
-    package_conn_set_timer(conn);
+    set_timer(conn);
 }
 
 void package_conn_fail_errno(struct package_conn *conn, int e)
@@ -254,7 +254,7 @@ void package_conn_open(struct package_conn *conn)
         conn->since_ms = now;
         conn->ops->connect(conn);
     }
-    package_conn_set_timer(conn);
+    set_timer(conn);
 }
 
 void package_conn_mark_ready(struct package_conn *conn)
@@ -296,13 +296,13 @@ void package_conn_enqueue(struct package_conn *conn, struct package_request *r)
 {
     package_request_queue_push(&conn->waiting, r);
     mk_deferred_post(conn->deferred);
-    package_conn_set_timer(conn);
+    set_timer(conn);
 }
 
 void package_conn_add_sent(struct package_conn *conn, struct package_request *r)
 {
     package_request_queue_push(&conn->sent, r);
-    package_conn_set_timer(conn);
+    set_timer(conn);
 }
 
 void package_conn_finish_first_sent(struct package_conn *conn, int error)

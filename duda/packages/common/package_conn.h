@@ -137,7 +137,5 @@ void package_conn_enqueue(struct package_conn *conn, struct package_request *r);
 void package_conn_add_sent(struct package_conn *conn, struct package_request *r);
 /* Ends the first request in `sent`. */
 void package_conn_finish_first_sent(struct package_conn *conn, int error);
-/* Sets the timer again. Call it when the deadline of the first request in `sent` becomes earlier. */
-void package_conn_set_timer(struct package_conn *conn);
 
 #endif

@@ -2,7 +2,6 @@
 /* The plugin: [HTTP_CLIENT] sections. */
 #include <dlfcn.h>
 #include <duda/request.h>
-#include <errno.h>
 #include <monkey/plugin.h>
 #include <monkey/text.h>
 #include <stdio.h>

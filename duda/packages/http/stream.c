@@ -156,7 +156,8 @@ int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_r
     return copy_response_headers(stream, response) ? 0 : -ENOMEM;
 }
 
-int http_stream_wait_headers(struct duda_http_stream *stream, struct duda_http_response *response)
+/* Waits for the response headers. */
+static int wait_for_headers(struct duda_http_stream *stream, struct duda_http_response *response)
 {
     int e = duda_wait_begin(stream->d, &stream->wait, NULL), head = 0;
     while (!e && (head = http_stream_poll_headers(stream, response)) == -EAGAIN)
@@ -171,7 +172,7 @@ static int open_stream(struct duda_ctx *d, struct duda_http_client *http,
 {
     struct duda_http_stream *stream = http_stream_new(d, http);
     int e = stream ? http_stream_start(stream, request, NULL, 0) : -ENOMEM;
-    e = e ? e : http_stream_wait_headers(stream, response);
+    e = e ? e : wait_for_headers(stream, response);
     if (!e) {
         *out = stream;
         return 0;

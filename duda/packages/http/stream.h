@@ -38,8 +38,6 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
                       const struct mk_upstream_request_body *source, int64_t length);
 /* Reads the response headers if they have arrived. Returns 0, -EAGAIN, or an error. */
 int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_response *response);
-/* Waits for the response headers. */
-int http_stream_wait_headers(struct duda_http_stream *stream, struct duda_http_response *response);
 /* Stores the error and the server in the response, and returns `e`. The stream may be NULL. */
 int http_stream_set_error(const struct duda_http_stream *stream, struct duda_ctx *d,
                           const struct duda_http_client *http, struct duda_http_response *response, int e);

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <duda/config.h>
 #include <duda/sql_backend.h>
-#include <errno.h>
 #include <monkey/plugin.h>
 
 #include "common/package.h"

@@ -6,7 +6,6 @@
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <duda/wait.h>
-#include <errno.h>
 #include <monkey/mem.h>
 
 #include "key_slot.h"

@@ -47,7 +47,9 @@ ssize_t smtp_reply_parse(mk_str text, struct smtp_reply *out)
     return (ssize_t)len;
 }
 
-bool smtp_reply_next_line(mk_str *rest, mk_str *line)
+/* Gets the text of the next line, without the code and the line ending. Returns false if there are no more
+ * lines. Initially, *rest is reply.lines. */
+static bool next_reply_line(mk_str *rest, mk_str *line)
 {
     if (!rest->len)
         return false;
@@ -62,7 +64,7 @@ void smtp_reply_format_printable(struct mk_buf *out, const struct smtp_reply *re
 {
     mk_str rest = reply->lines, line;
     bool is_first = true;
-    while (smtp_reply_next_line(&rest, &line)) {
+    while (next_reply_line(&rest, &line)) {
         if (!is_first && line.len)
             mk_buf_add_char(out, ' ');
         mk_log_escape(out, line);
@@ -95,7 +97,7 @@ struct smtp_extensions smtp_extensions_parse(const struct smtp_reply *reply)
     struct smtp_extensions x = {.has_size = false};
     mk_str rest = reply->lines, line;
     bool is_first = true; /* the first line contains the name of the server */
-    for (; smtp_reply_next_line(&rest, &line); is_first = false) {
+    for (; next_reply_line(&rest, &line); is_first = false) {
         mk_str word = mk_str_word(&line);
         if (is_first)
             continue;

@@ -17,9 +17,6 @@ struct smtp_reply {
 /* Returns the length of the reply at the start of the text, 0 if it is incomplete, or -EPROTO if it is
  * malformed. */
 ssize_t smtp_reply_parse(mk_str text, struct smtp_reply *out);
-/* Gets the text of the next line, without the code and the line ending. Returns false if there are no more
- * lines. Initially, *rest is reply.lines. */
-bool smtp_reply_next_line(mk_str *rest, mk_str *line);
 /* Joins all lines with blanks, and removes anything unsafe for a log or a terminal. */
 void smtp_reply_format_printable(struct mk_buf *out, const struct smtp_reply *reply);
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <monkey/clock.h>
-#include <stdio.h>
 
 #include "authorizer.h"
 #include "migrate.h"

@@ -3,7 +3,6 @@
 #define DUDA_USE "duda-redis"
 #include <duda.h>
 #include <duda/redis.h>
-#include <errno.h>
 
 static int show(struct duda_ctx *d)
 {

@@ -4,7 +4,6 @@
 #include <curl/curl.h>
 #include <monkey/mem.h>
 #include <monkey/text.h>
-#include <stdio.h>
 #include <time.h>
 
 enum { BODY_MAX = 1 << 20, CONNECT_S = 30, WHOLE_S = 90, RETRY_MAX_S = 8 * 86400 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports the TLS properties of a request, and provides certificates. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include <monkey/plugin.h>
 

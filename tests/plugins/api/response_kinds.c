@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <monkey/plugin.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

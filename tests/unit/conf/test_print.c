@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/print.h"
 
-#include <stdio.h>
-
 #include "unit/conf/fixture.h"
 #include "unit/conf/sample.h"
 

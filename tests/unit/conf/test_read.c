@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/read.h"
 
-#include <stdio.h>
-
 #include "unit/conf/fixture.h"
 
 static void expect(const struct conf_file *files, const char *tree, const char *problems)

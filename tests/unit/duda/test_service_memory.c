@@ -2,8 +2,6 @@
 /* Handler memory: marks, rewinding, and the chunks that a worker keeps for the next handler. */
 #include "service/memory.h"
 
-#include <errno.h>
-
 #include "unit/test.h"
 
 enum { CHUNK = 4096 - 64, LARGE = 3 * CHUNK };

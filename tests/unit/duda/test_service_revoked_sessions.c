@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/revoked_sessions.h"
 
-#include <stdlib.h>
-
 #include "unit/fixtures.h"
 #include "unit/test.h"
 

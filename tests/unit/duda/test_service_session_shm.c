@@ -2,7 +2,6 @@
 /* Sessions in shared memory: their expiry, and the state that a dying worker leaves behind. */
 #include "service/session_shm.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/hash.h"

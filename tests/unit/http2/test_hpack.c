@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HPACK decoding: the examples of RFC 7541, appendix C, and errors that fail the connection. */
-#include <stdio.h>
 
 #include "unit/http2/hpack_case.h"
 #include "unit/test.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/access_check.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <sys/stat.h>
 

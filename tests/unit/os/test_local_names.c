@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/local_names.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <unistd.h>
 

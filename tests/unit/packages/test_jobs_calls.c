@@ -9,7 +9,6 @@
 #include <monkey/mem.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "unit/packages/handler.h"
 #include "unit/test.h"

@@ -2,7 +2,6 @@
 /* The key-value store itself: operations, time to live, batches, limits, and the state after the death of a
  * writer. */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <duda/csv.h>
-#include <errno.h>
 
 #include "unit/test.h"
 

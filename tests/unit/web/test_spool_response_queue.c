@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Responses that handlers produce faster than their clients read: order, memory, files, and the quotas for
  * both. */
-#include <pthread.h>
 #include <unistd.h>
 
 #include "os/spool.h"

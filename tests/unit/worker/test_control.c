@@ -2,8 +2,6 @@
 #include "worker/control.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/fd.h"

@@ -2,7 +2,6 @@
 /* monkey PORT [epoll|threads]: a hello server with libmonkey: in its own loop, in an epoll loop, or in a
  * thread. */
 #include <monkey/server.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
