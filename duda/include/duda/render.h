@@ -49,9 +49,9 @@ MK_API int duda_render_text(struct duda_ctx *d, mk_str text, struct duda_value v
 MK_API int duda_render_form(struct duda_ctx *d, const char *name, const struct duda_schema *schema,
                             const void *form);
 /**
- * Fills a struct from the form, like duda_bind_form(). If the form is invalid, shows it again with what the
- * user has entered, and with the errors: calls duda_render_form() with the template `name`. Returns 0 if the
- * form is valid. Return any other result from the handler.
+ * Fills a struct from the form, like duda_bind_form(). If the form is invalid, shows it again with the text
+ * that the user entered and with the errors: calls duda_render_form() with the template `name`. Returns 0 if
+ * the form is valid. Return any other result from the handler.
  *
  *     static int show(struct duda_ctx *d)
  *     {
