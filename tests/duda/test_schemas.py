@@ -420,6 +420,22 @@ def test_uploaded_file_is_saved_under_a_unique_name(server):
         (folder / name).unlink()
 
 
+@pytest.mark.skipif(not (services.OBJECTS / "monkey-isolate.so").exists(), reason="this build has no isolate")
+@pytest.mark.processes("an embedded server starts no process group")
+def test_isolated_service_saves_an_uploaded_file(monkey, site):
+    folder = site.path.parent
+    folder.chmod(0o755)
+    (folder / "kept").mkdir(mode=0o777)
+    (folder / "kept").chmod(0o777)
+    (folder / "templates").mkdir()
+    service = services.build(folder, "texts", SOURCE, f'-DFOLDER="{folder}/kept"', '-DTARGET=FOLDER "/file"')
+    (folder / "own.conf").write_text(f"[DUDA]\n    WritablePaths {folder}/kept\n")
+    server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {service}\n    Include {folder}/own.conf\n", sections="[ROUTES]\n    /* isolate texts\n")
+    answer = post(server, "/save-unique", part("photo", b"x" * 100_000, "a") + b"--xyz--", MULTIPART)
+    assert answer.status == 200 and (folder / "kept" / answer.text).read_bytes() == b"x" * 100_000
+    assert post(server, "/content", part("photo", b"x" * 100_000, "a") + b"--xyz--", MULTIPART).body == b"x" * 100_000
+
+
 @pytest.mark.parametrize("size", [0, 1, 70_000, 3 << 20])
 def test_content_of_an_uploaded_file_is_a_string(server, size):
     """Small forms are in memory, large ones in a file."""
