@@ -31,6 +31,7 @@ struct duda_worker_ctx {
     struct duda_topic_table *topics;         /* NULL: none yet */
     uint64_t *n_published;                   /* counter of published messages */
     const struct duda_topic_relay *relay;    /* NULL: topics are local to this machine */
+    const struct duda_topic_log *topic_log;  /* kept messages of this machine */
     struct duda_lock_table *locks;           /* NULL: none yet */
     struct duda_symbolizer *symbolizer;      /* symbolizer of the current crash report; NULL: none */
     struct duda_websocket_profile *profiles; /* profiles of open WebSockets */
@@ -84,6 +85,7 @@ struct duda_metric_tables;
 struct duda_metrics_cache;
 struct duda_stall_detector;
 struct duda_symbolizer;
+struct duda_topic_log;
 struct duda_topic_receiver;
 struct duda_middleware;
 struct duda_websocket_profile;

@@ -22,6 +22,7 @@ struct section {
     struct duda_crash_policy rules;
     bool lines;
     uint32_t sse_keep_alive_ms, after_tasks_max;
+    uint64_t topic_memory;
     struct mk_conf_words writes;
     struct duda_shares shares;
 };
@@ -64,6 +65,15 @@ static const struct mk_conf_key keys[] = {
      .zero_word = "off",
      .help = "How long a stream of server-sent events may be silent before the server sends a comment, which "
              "keeps the connection open and detects clients that have vanished."},
+    {.name = "TopicMemory",
+     .type = MK_CONF_SIZE,
+     MK_CONF_AT(struct section, topic_memory),
+     .default_value = "4M",
+     .min = 64 << 10,
+     .max = (uint64_t)1 << 34,
+     .help = "Memory for the messages that topics keep (duda_topic_publish_kept()), shared by all "
+             "workers and allocated on first use. When it is full, the topic that was published to least "
+             "recently loses its messages. A change loses them all."},
     {.name = "WritablePaths",
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),
@@ -102,6 +112,12 @@ static bool allow_writable_paths(struct mk_config *config, const struct section 
     return true;
 }
 
+static int load_topic_log(struct mk_config *config, const struct section *section, struct duda_topic_log *log)
+{
+    void *memory = mk_config_shared(config, "duda-topics", (size_t)section->topic_memory);
+    return memory ? duda_topic_log_init(log, memory, (size_t)section->topic_memory) : -ENOMEM;
+}
+
 static int load(struct mk_config *config, void **data)
 {
     struct duda_plugin_config *settings = mk_config_alloc(config, sizeof *settings);
@@ -113,6 +129,9 @@ static int load(struct mk_config *config, void **data)
     settings->crash_table = duda_crash_table_get(config);
     (void)mk_readiness_register_table(mk_config_statistics(config));
     settings->n_published = mk_meter_get(config, MK_STR("topics"), MK_STR("main"));
+    int e = load_topic_log(config, section, &settings->topic_log);
+    if (e)
+        return e;
     settings->rules = section->rules;
     settings->sse_keep_alive_ms = section->sse_keep_alive_ms;
     settings->after_tasks_max = section->after_tasks_max;

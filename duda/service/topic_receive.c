@@ -6,12 +6,19 @@
 
 #include "service/suspend.h"
 #include "service/topics.h"
+#include "service/worker_ctx.h"
+
+/* A handler that receives kept messages compares its position with the log this often, in case that another
+ * worker could not send it a message. */
+enum { CHECK_MS = 5000 };
 
 /* A received message, after the name of its topic. */
 struct received_message {
     struct mk_buf bytes;
     size_t name_len;
     enum mk_websocket_kind kind;
+    bool is_kept, is_gap;
+    struct duda_topic_id id; /* of a kept message */
 };
 
 struct duda_topic_receiver {
@@ -36,26 +43,77 @@ static void drop_oldest_message(struct duda_topic_receiver *l)
     l->n--;
 }
 
-static void on_topic_message(void *owner, struct duda_topic_delivery *delivery)
+/* Returns the next entry of the queue, with the name of the topic; its memory may be incomplete. */
+static struct received_message *queue_entry(struct duda_topic_receiver *l, mk_str topic)
 {
-    struct duda_topic_receiver *l = owner;
-    if (l->n == DUDA_TOPIC_QUEUE_MAX) {
-        drop_oldest_message(l);
-        l->missed++;
-    }
     struct received_message *h = &l->waiting[(l->first + l->n) % DUDA_TOPIC_QUEUE_MAX];
-    mk_str name = duda_topics_short_name(duda_scope(l->d), delivery->topic);
-    *h = (struct received_message){mk_buf_growing(DUDA_TOPIC_NAME_MAX + DUDA_TOPIC_MESSAGE_MAX), name.len,
-                                   delivery->kind};
+    mk_str name = duda_topics_short_name(duda_scope(l->d), topic);
+    *h = (struct received_message){.bytes = mk_buf_growing(DUDA_TOPIC_NAME_MAX + DUDA_TOPIC_MESSAGE_MAX),
+                                   .name_len = name.len,
+                                   .kind = MK_WEBSOCKET_TEXT};
     mk_buf_add(&h->bytes, name);
-    mk_buf_add(&h->bytes, delivery->text);
+    return h;
+}
+
+static bool commit_entry(struct duda_topic_receiver *l, struct received_message *h)
+{
     if (h->bytes.failed) {
         mk_buf_free(&h->bytes);
-        l->missed++;
+        return false;
+    }
+    l->n++;
+    return true;
+}
+
+static bool enqueue_delivery(struct duda_topic_receiver *l, const struct duda_topic_delivery *delivery)
+{
+    struct received_message *h = queue_entry(l, delivery->topic);
+    h->kind = delivery->kind;
+    h->is_kept = delivery->is_kept;
+    h->id = delivery->id;
+    mk_buf_add(&h->bytes, delivery->text);
+    return commit_entry(l, h);
+}
+
+/* A kept message that must not be missed: it enters the queue if it follows the last one. Otherwise the handler
+ * reads the log. */
+static void on_reliable_message(struct duda_topic_receiver *l, struct duda_subscriber *m,
+                                const struct duda_topic_delivery *delivery)
+{
+    if (!duda_topic_id_less(&m->cursor, &delivery->id))
+        return; /* read from the log already */
+    bool follows = duda_topic_id_eq(&m->cursor, &delivery->prev);
+    if (!m->is_behind && follows && l->n < DUDA_TOPIC_QUEUE_MAX && enqueue_delivery(l, delivery)) {
+        m->cursor = delivery->id;
     } else {
-        l->n++;
+        m->is_behind = true;
+        m->n_news++;
+    }
+}
+
+static void on_topic_message(struct duda_subscriber *m, struct duda_topic_delivery *delivery)
+{
+    struct duda_topic_receiver *l = m->owner;
+    if (m->is_reliable && delivery->is_kept) {
+        on_reliable_message(l, m, delivery);
+    } else {
+        if (l->n == DUDA_TOPIC_QUEUE_MAX && !l->waiting[l->first].is_kept) {
+            drop_oldest_message(l);
+            l->missed++;
+        }
+        if (l->n == DUDA_TOPIC_QUEUE_MAX || !enqueue_delivery(l, delivery))
+            l->missed++;
     }
     duda_wait_wake(&l->wait);
+}
+
+static void resync_subscriber(struct duda_subscriber *m)
+{
+    if (!m->is_reliable)
+        return;
+    m->is_behind = true;
+    m->n_news++;
+    duda_wait_wake(&((struct duda_topic_receiver *)m->owner)->wait);
 }
 
 static void topic_receiver_free(void *ctx)
@@ -68,20 +126,60 @@ static void topic_receiver_free(void *ctx)
     mk_mem_free(l);
 }
 
+static int get_topic_receiver(struct duda_ctx *d, struct duda_topic_receiver **out)
+{
+    *out = d->topic_receiver;
+    if (d->topic_receiver)
+        return 0;
+    struct duda_topic_receiver *l = *out = mk_mem_zalloc(1, sizeof *l);
+    if (!l)
+        return -ENOMEM;
+    l->d = d;
+    d->topic_receiver = l;
+    return duda_defer(d, topic_receiver_free, l);
+}
+
 int duda_topic_subscribe(struct duda_ctx *d, mk_str name)
 {
-    if (!d->topic_receiver) {
-        struct duda_topic_receiver *l = mk_mem_zalloc(1, sizeof *l);
-        if (!l)
-            return -ENOMEM;
-        l->d = d;
-        d->topic_receiver = l;
-        int e = duda_defer(d, topic_receiver_free, l);
+    struct duda_topic_receiver *l;
+    int e = get_topic_receiver(d, &l);
+    return e ? e : duda_topics_subscribe(topic_scope_of(d), &l->members, name, l, on_topic_message);
+}
+
+/* Sets the position of a new subscription to the last message that is kept now. May wait. */
+static int skip_kept_messages(struct duda_ctx *d, struct duda_subscriber *m)
+{
+    const struct duda_topic_log *log = duda_topics_log(d->worker_ctx);
+    const struct duda_topic_relay *relay = d->worker_ctx->relay;
+    mk_str id;
+    if (log)
+        return duda_topic_log_last(log, duda_topic_table_name(m), &m->cursor) ? -EAGAIN : 0;
+    m->is_behind = true; /* messages that arrive during the wait are read afterwards */
+    int e = relay->last_kept(d, relay->ctx, duda_topic_table_name(m), &id);
+    return e ? e : duda_topic_id_parse(id, &m->cursor) ? 0 : -EPROTO;
+}
+
+int duda_topic_subscribe_after(struct duda_ctx *d, mk_str name, mk_str last_id)
+{
+    static const struct duda_topic_id unknown = {1, 0}; /* no topic has it: the handler learns of a gap */
+    if (!duda_topics_log(d->worker_ctx) && !d->worker_ctx->relay->read_kept)
+        return -ENOTSUP;
+    int e = duda_topic_subscribe(d, name);
+    if (e)
+        return e;
+    struct duda_subscriber *m = d->topic_receiver->members; /* the newest */
+    m->is_reliable = true;
+    if (!last_id.len) {
+        e = skip_kept_messages(d, m);
         if (e)
-            return e;
+            duda_topic_unsubscribe(d, name);
+        return e;
     }
-    return duda_topics_subscribe(topic_scope_of(d), &d->topic_receiver->members, name, d->topic_receiver,
-                                 on_topic_message);
+    if (!duda_topic_id_parse(last_id, &m->cursor))
+        m->cursor = unknown;
+    m->is_from_start = duda_topic_id_is_none(&m->cursor);
+    m->is_behind = true;
+    return 0;
 }
 
 void duda_topic_unsubscribe(struct duda_ctx *d, mk_str name)
@@ -112,17 +210,149 @@ static int wait_for_message(struct duda_topic_receiver *l, uint32_t ms)
     return l->n && e == -ESHUTDOWN && !l->d->cancel_error ? 0 : e ? e : l->n ? 0 : -ETIME;
 }
 
-static int await_message(struct duda_ctx *d, uint32_t ms)
+/* ---- Reading kept messages ---- */
+
+/* A kept message that was read. */
+struct kept_message {
+    struct mk_buf bytes; /* memory of `text`, unless that is in the memory of the handler */
+    mk_str text;
+    enum mk_websocket_kind kind;
+    struct duda_topic_id prev, id;
+};
+
+static int read_log(const struct duda_topic_log *log, const struct duda_subscriber *m,
+                    struct kept_message *out)
 {
-    struct duda_topic_receiver *l = d->topic_receiver;
-    if (!l)
-        return -EINVAL;
-    int e = duda_wait_begin(d, &l->wait, stop_receive_timer);
+    unsigned char kind = MK_WEBSOCKET_TEXT;
+    bool has_gap;
+    int e = duda_topic_log_read(log, duda_topic_table_name(m), &m->cursor, &out->bytes, &kind, &out->id,
+                                &has_gap);
+    if (e <= 0)
+        return e;
+    out->kind = kind == MK_WEBSOCKET_BINARY ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT;
+    out->text = mk_buf_str(&out->bytes);
+    out->prev = out->id;
+    if (!--out->prev.number)
+        out->prev.epoch = 0;
+    return out->bytes.failed ? -ENOMEM : 1;
+}
+
+static int read_relay(struct duda_ctx *d, const struct duda_subscriber *m, struct kept_message *out)
+{
+    const struct duda_topic_relay *relay = d->worker_ctx->relay;
+    char after[DUDA_TOPIC_ID_TEXT_SIZE];
+    mk_str prev = MK_STR_NULL, id = MK_STR_NULL;
+    int e = relay->read_kept(d, relay->ctx, duda_topic_table_name(m), duda_topic_id_format(&m->cursor, after),
+                             &out->kind, &out->text, &prev, &id);
+    if (e < 0)
+        return e;
+    return !duda_topic_id_parse(id, &out->id) || (e && !duda_topic_id_parse(prev, &out->prev)) ? -EPROTO : e;
+}
+
+/* Puts the message into the queue; if it does not follow the last one, puts a gap there instead, and the message
+ * is read again. */
+static int enqueue_kept(struct duda_topic_receiver *l, struct duda_subscriber *m,
+                        const struct kept_message *k, bool has_gap)
+{
+    struct received_message *h = queue_entry(l, duda_topic_table_name(m));
+    h->is_kept = true;
+    h->is_gap = has_gap;
+    h->kind = k->kind;
+    h->id = has_gap ? k->prev : k->id;
+    mk_buf_add(&h->bytes, k->text);
+    if (!commit_entry(l, h))
+        return -ENOMEM;
+    m->cursor = h->id;
+    return 1;
+}
+
+/* Reads the next kept message of the subscription into the queue. Returns 1; 0: there is none; or an error. */
+static int read_kept_message(struct duda_topic_receiver *l, struct duda_subscriber *m)
+{
+    const struct duda_topic_log *log = duda_topics_log(l->d->worker_ctx);
+    struct kept_message k = {.bytes = mk_buf_growing(DUDA_TOPIC_MESSAGE_MAX), .kind = MK_WEBSOCKET_TEXT};
+    int e = log ? read_log(log, m, &k) : read_relay(l->d, m, &k);
+    if (e == 0)
+        k.prev = k.id; /* the last message of the topic */
+    bool has_gap = e >= 0 && !m->is_from_start && !duda_topic_id_eq(&k.prev, &m->cursor);
+    if (has_gap)
+        k.text = MK_STR("");
+    if (e > 0 || has_gap)
+        e = enqueue_kept(l, m, &k, has_gap);
+    m->is_from_start = m->is_from_start && e <= 0;
+    mk_buf_free(&k.bytes);
+    return e;
+}
+
+/* Reads the kept messages that a subscription has not got yet, as many as the queue holds. */
+static int catch_up_subscription(struct duda_topic_receiver *l, struct duda_subscriber *m)
+{
+    unsigned news = m->n_news;
+    int e = 1;
+    m->is_behind = true;
+    while (e > 0 && l->n < DUDA_TOPIC_QUEUE_MAX) {
+        e = read_kept_message(l, m);
+        if (e == 0 && news != m->n_news) /* a message has arrived during the wait */
+            e = 1;
+        news = m->n_news;
+    }
+    m->is_behind = e != 0;
+    return e < 0 && e != -EBUSY ? e : 0;
+}
+
+/* The log of this machine is always read, because it costs little. Messages of a relay are read only if some are
+ * known to be missing. */
+static int catch_up(struct duda_topic_receiver *l)
+{
+    bool always = duda_topics_log(l->d->worker_ctx);
+    for (struct duda_subscriber *m = l->members; m; m = m->sibling) {
+        int e = m->is_reliable && (always || m->is_behind) ? catch_up_subscription(l, m) : 0;
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+static bool has_reliable_subscription(const struct duda_topic_receiver *l)
+{
+    const struct duda_subscriber *m = l->members;
+    while (m && !m->is_reliable)
+        m = m->sibling;
+    return m;
+}
+
+static int await_once(struct duda_topic_receiver *l, uint32_t ms)
+{
+    int e = duda_wait_begin(l->d, &l->wait, stop_receive_timer);
     if (e)
         return e;
     e = wait_for_message(l, ms);
     duda_wait_end(&l->wait);
     return e;
+}
+
+static int await_reliable_message(struct duda_topic_receiver *l, uint32_t ms)
+{
+    uint64_t now = mk_worker_now_ms(l->d->worker_ctx->worker), end = ms == MK_FOREVER ? UINT64_MAX : now + ms;
+    for (;;) {
+        int e = l->n ? 0 : catch_up(l);
+        if (e || l->n)
+            return e;
+        e = await_once(l, end - now < CHECK_MS ? (uint32_t)(end - now) : CHECK_MS);
+        now = mk_worker_now_ms(l->d->worker_ctx->worker);
+        if (e != -ETIME)
+            return e;
+        if (now >= end)
+            return catch_up(l) || !l->n ? -ETIME : 0;
+    }
+}
+
+static int await_message(struct duda_ctx *d, uint32_t ms)
+{
+    struct duda_topic_receiver *l = d->topic_receiver;
+    if (!l)
+        return -EINVAL;
+    return has_reliable_subscription(l) ? await_reliable_message(l, ms) : await_once(l, ms);
 }
 
 static int receive_topic_message(struct duda_ctx *d, uint32_t ms, struct duda_topic_message *out)
@@ -135,12 +365,19 @@ static int receive_topic_message(struct duda_ctx *d, uint32_t ms, struct duda_to
     struct received_message *h = &l->waiting[l->first];
     mk_str all = mk_buf_str(&h->bytes);
     out->topic = duda_strdup(d, mk_str_first(all, h->name_len));
-    out->data = duda_strdup(d, mk_str_skip(all, h->name_len));
+    out->data = h->is_gap ? MK_STR_NULL : duda_strdup(d, mk_str_skip(all, h->name_len));
     out->kind = h->kind;
     out->dropped = l->missed;
+    out->has_gap = h->is_gap;
+    bool failed = !out->topic.p || (!h->is_gap && !out->data.p);
+    if (h->is_kept) {
+        char text[DUDA_TOPIC_ID_TEXT_SIZE];
+        out->id = duda_strdup(d, duda_topic_id_format(&h->id, text));
+        failed = failed || !out->id.p;
+    }
     l->missed = 0;
     drop_oldest_message(l);
-    return out->topic.p && out->data.p ? 0 : -ENOMEM;
+    return failed ? -ENOMEM : 0;
 }
 
 int duda_topic_receive_message_sized(struct duda_ctx *d, uint32_t ms, struct duda_topic_message *out,
@@ -158,4 +395,11 @@ int duda_topic_receive(struct duda_ctx *d, uint32_t ms, mk_str *out)
     int e = duda_topic_receive_message(d, ms, &m);
     *out = e ? MK_STR_NULL : m.data;
     return e;
+}
+
+void duda_topic_resync(struct mk_worker *worker)
+{
+    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
+    if (worker_ctx && worker_ctx->topics)
+        duda_topic_table_for_each(worker_ctx->topics, resync_subscriber);
 }

@@ -152,23 +152,29 @@ static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic
         struct duda_subscriber *m = *c.next;
         c.next = &m->next; /* duda_topic_table_remove() adjusts c.next if that subscriber leaves */
         if (m->owner != delivery->except)
-            m->on_message(m->owner, delivery);
+            m->on_message(m, delivery);
     }
     r->deliveries = c.outer;
 }
 
-void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_websocket_kind kind,
-                              mk_str text, const void *except)
+void duda_topic_table_publish(struct duda_topic_table *r, struct duda_topic_delivery *delivery)
 {
-    struct duda_topic *topic = *find_topic(r, name, mk_hash(&r->key, name));
-    struct duda_topic_delivery delivery = {.topic = name, .text = text, .except = except, .kind = kind};
+    struct duda_topic *topic = *find_topic(r, delivery->topic, mk_hash(&r->key, delivery->topic));
     if (!topic || topic->is_delivering)
         return;
     topic->is_delivering = true;
-    deliver_to_subscribers(r, topic, &delivery);
+    deliver_to_subscribers(r, topic, delivery);
     topic->is_delivering = false;
     free_topic_if_empty(r, topic);
-    mk_websocket_message_free(delivery.framed);
+    mk_websocket_message_free(delivery->framed);
+}
+
+void duda_topic_table_for_each(struct duda_topic_table *r, void (*fn)(struct duda_subscriber *m))
+{
+    for (size_t i = 0; i < r->n_buckets; i++)
+        for (struct duda_topic *topic = r->buckets[i]; topic; topic = topic->next)
+            for (struct duda_subscriber *m = topic->members; m; m = m->next)
+                fn(m);
 }
 
 size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name)

@@ -6,14 +6,18 @@
 
 #include <duda/topic.h>
 
+#include "service/topic_id.h"
+
 struct duda_topic_table;
 
 /* A published message. The frame is built when the first subscriber needs it. */
 struct duda_topic_delivery {
     mk_str topic, text;
-    const void *except; /* the subscriber with this owner does not get the message; may be NULL */
     enum mk_websocket_kind kind;
     struct mk_websocket_message *framed;
+    bool is_kept;
+    struct duda_topic_id prev, id; /* of a kept message: its ID, and that of the message before it */
+    const void *except;            /* the subscriber with this owner does not get it; NULL: none */
 };
 
 /* A subscription of `owner` to one topic. */
@@ -22,8 +26,14 @@ struct duda_subscriber {
     struct duda_subscriber *sibling;    /* next subscription of the same owner; managed by the owner */
     struct duda_topic *topic;
     void *owner;
-    void (*on_message)(void *owner,
+    void (*on_message)(struct duda_subscriber *m,
                        struct duda_topic_delivery *delivery); /* may remove subscribers, including itself */
+    /* For subscribers that must not miss kept messages; managed by the owner. */
+    bool is_reliable;
+    bool is_behind;              /* kept messages after `cursor` have to be read from the log */
+    bool is_from_start;          /* wants all kept messages: the first one that it reads follows no gap */
+    unsigned n_news;             /* incremented for each message that is_behind has skipped */
+    struct duda_topic_id cursor; /* the last kept message that the subscriber got */
 };
 
 struct duda_topic_table *duda_topic_table_new(void);
@@ -35,9 +45,10 @@ int duda_topic_table_add(struct duda_topic_table *r, mk_str name, struct duda_su
 void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber *m);
 mk_str duda_topic_table_name(const struct duda_subscriber *m);
 
-/* Delivers to all subscribers in this worker, except those with the owner `except`, which may be NULL. */
-void duda_topic_table_publish(struct duda_topic_table *r, mk_str name, enum mk_websocket_kind kind,
-                              mk_str text, const void *except);
+/* Delivers to the subscribers in this worker. */
+void duda_topic_table_publish(struct duda_topic_table *r, struct duda_topic_delivery *delivery);
+/* Calls fn for each subscriber of each topic. It must not add or remove subscribers. */
+void duda_topic_table_for_each(struct duda_topic_table *r, void (*fn)(struct duda_subscriber *m));
 size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name);
 
 #endif

@@ -51,7 +51,8 @@ static size_t count_subscriptions(const struct duda_subscriber *list)
 }
 
 int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list, mk_str own_name,
-                          void *owner, void (*on_message)(void *owner, struct duda_topic_delivery *delivery))
+                          void *owner,
+                          void (*on_message)(struct duda_subscriber *m, struct duda_topic_delivery *delivery))
 {
     struct duda_worker_ctx *worker_ctx = topic_scope.worker_ctx;
     struct full_name full;
@@ -111,23 +112,50 @@ size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic)
 
 /* ---- Publishing ---- */
 
-/* Writes a message to another worker: kind, length of the name, name, text. */
-static void encode_worker_message(struct mk_buf *out, mk_str topic, enum mk_websocket_kind kind, mk_str text)
+/* Set in the kind of a message that is kept. */
+enum { IS_KEPT = 0x40 };
+
+/* Writes a message to another worker: kind, length of the name, IDs of a kept message, name, text. */
+static void encode_worker_message(struct mk_buf *out, const struct duda_topic_delivery *m)
 {
-    mk_buf_add_char(out, (char)kind);
-    mk_buf_add_char(out, (char)topic.len);
-    mk_buf_add(out, topic);
-    mk_buf_add(out, text);
+    const struct duda_topic_id ids[2] = {m->prev, m->id};
+    mk_buf_add_char(out, (char)((int)m->kind | (m->is_kept ? IS_KEPT : 0)));
+    mk_buf_add_char(out, (char)m->topic.len);
+    if (m->is_kept)
+        mk_buf_add(out, mk_str_of((const char *)ids, sizeof ids));
+    mk_buf_add(out, m->topic);
+    mk_buf_add(out, m->text);
+}
+
+static bool decode_worker_message(mk_str message, struct duda_topic_delivery *m)
+{
+    struct duda_topic_id ids[2] = {0};
+    *m = (struct duda_topic_delivery){.kind = MK_WEBSOCKET_TEXT};
+    if (message.len < 2)
+        return false;
+    size_t name_len = (size_t)message.p[1];
+    m->is_kept = message.p[0] & IS_KEPT;
+    if ((message.p[0] & ~IS_KEPT) == MK_WEBSOCKET_BINARY)
+        m->kind = MK_WEBSOCKET_BINARY;
+    mk_str rest = mk_str_skip(message, 2);
+    if (rest.len < name_len + (m->is_kept ? sizeof ids : 0))
+        return false;
+    if (m->is_kept) {
+        memcpy(ids, rest.p, sizeof ids);
+        rest = mk_str_skip(rest, sizeof ids);
+    }
+    m->prev = ids[0];
+    m->id = ids[1];
+    m->topic = mk_str_first(rest, name_len);
+    m->text = mk_str_skip(rest, name_len);
+    return true;
 }
 
 void duda_topics_deliver(struct duda_worker_ctx *worker_ctx, mk_str message)
 {
-    if (!worker_ctx->topics || message.len < 2 || message.len - 2 < (size_t)message.p[1])
-        return;
-    mk_str rest = mk_str_skip(message, 2), name = mk_str_first(rest, (size_t)message.p[1]);
-    duda_topic_table_publish(worker_ctx->topics, name,
-                             message.p[0] == MK_WEBSOCKET_BINARY ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
-                             mk_str_skip(rest, name.len), NULL);
+    struct duda_topic_delivery delivery;
+    if (worker_ctx->topics && decode_worker_message(message, &delivery))
+        duda_topic_table_publish(worker_ctx->topics, &delivery);
 }
 
 static int send_to_other_workers(struct mk_worker *worker, mk_str message)
@@ -142,24 +170,16 @@ static int send_to_other_workers(struct mk_worker *worker, mk_str message)
     return result;
 }
 
-/* Publishes to all subscribers but `except`, which may be NULL, a WebSocket or handler of this worker. */
-static int publish(struct duda_topic_scope topic_scope, mk_str own_name, enum mk_websocket_kind kind,
-                   mk_str text, const void *except)
+/* Delivers the message to the subscribers of this worker, and sends it to other workers and machines. */
+static int distribute(struct duda_worker_ctx *worker_ctx, struct duda_topic_delivery *delivery)
 {
-    struct duda_worker_ctx *worker_ctx = topic_scope.worker_ctx;
     struct mk_worker *worker = worker_ctx->worker;
-    struct full_name full;
-    mk_str topic = full_topic_name(topic_scope.scope, own_name, &full);
-    if (!topic.p)
-        return -EINVAL;
-    if (text.len > DUDA_TOPIC_MESSAGE_MAX)
-        return -EMSGSIZE;
     if (worker_ctx->topics)
-        duda_topic_table_publish(worker_ctx->topics, topic, kind, text, except);
+        duda_topic_table_publish(worker_ctx->topics, delivery);
     if (mk_worker_count(worker) < 2 && !worker_ctx->relay)
         return 0;
-    struct mk_buf message = mk_buf_growing(DUDA_TOPIC_MESSAGE_MAX + sizeof full + 2);
-    encode_worker_message(&message, topic, kind, text);
+    struct mk_buf message = mk_buf_growing(DUDA_TOPIC_MESSAGE_MAX + sizeof(struct full_name) + 64);
+    encode_worker_message(&message, delivery);
     int e = message.failed ? -ENOMEM : send_to_other_workers(worker, mk_buf_str(&message));
     if (worker_ctx->relay && !message.failed) {
         int far = worker_ctx->relay->publish(worker_ctx->relay->ctx, mk_buf_str(&message));
@@ -169,41 +189,104 @@ static int publish(struct duda_topic_scope topic_scope, mk_str own_name, enum mk
     return e;
 }
 
-static int publish_and_count(struct duda_topic_scope topic_scope, mk_str topic, enum mk_websocket_kind kind,
-                             mk_str text, const void *except)
+const struct duda_topic_log *duda_topics_log(const struct duda_worker_ctx *worker_ctx)
+{
+    return worker_ctx->relay ? NULL : worker_ctx->topic_log;
+}
+
+/* Appends the message to the log, and distributes it. The message is published once it is in the log: a worker
+ * that does not receive it reads it there. */
+static int publish_kept(struct duda_worker_ctx *worker_ctx, struct duda_topic_delivery *delivery,
+                        uint32_t keep)
+{
+    const struct duda_topic_log *log = duda_topics_log(worker_ctx);
+    delivery->is_kept = true;
+    int e = duda_topic_log_append(log, delivery->topic, keep, (unsigned char)delivery->kind, delivery->text,
+                                  mk_clock_unix_ms(), &delivery->prev, &delivery->id);
+    if (e)
+        return e == -EBUSY ? -EAGAIN : e;
+    (void)distribute(worker_ctx, delivery);
+    return 0;
+}
+
+/* Stores the message with the relay, which then delivers it to all workers, including this one. May wait. */
+static int relay_kept(struct duda_ctx *d, const struct duda_topic_relay *relay,
+                      const struct duda_topic_delivery *delivery, uint32_t keep)
+{
+    if (!relay->publish_kept)
+        return -ENOTSUP;
+    return relay->publish_kept(d, relay->ctx, delivery->topic, delivery->kind, delivery->text, keep);
+}
+
+/* `d` is the publishing handler; NULL: none. The subscriber with the owner `except` does not get the message; NULL:
+ * none. */
+static int publish(struct duda_topic_scope topic_scope, struct duda_ctx *d, mk_str own_name,
+                   enum mk_websocket_kind kind, mk_str text, uint32_t keep, const void *except)
+{
+    const struct duda_topic_relay *relay = topic_scope.worker_ctx->relay;
+    struct full_name full;
+    struct duda_topic_delivery delivery = {.topic = full_topic_name(topic_scope.scope, own_name, &full),
+                                           .text = text,
+                                           .kind = kind,
+                                           .except = except};
+    if (!delivery.topic.p)
+        return -EINVAL;
+    if (text.len > DUDA_TOPIC_MESSAGE_MAX)
+        return -EMSGSIZE;
+    if (keep && relay)
+        return relay_kept(d, relay, &delivery, keep);
+    return keep ? publish_kept(topic_scope.worker_ctx, &delivery, keep)
+                : distribute(topic_scope.worker_ctx, &delivery);
+}
+
+static int publish_and_count(struct duda_topic_scope topic_scope, struct duda_ctx *d, mk_str topic,
+                             enum mk_websocket_kind kind, mk_str text, uint32_t keep, const void *except)
 {
     uint64_t begun = mk_clock_us();
     mk_meter_begin(topic_scope.worker_ctx->n_published);
-    int e = publish(topic_scope, topic, kind, text, except);
+    int e = publish(topic_scope, d, topic, kind, text, keep, except);
     mk_meter_end(topic_scope.worker_ctx->n_published, mk_clock_us() - begun, e < 0);
     return e;
 }
 
+static struct duda_topic_scope scope_of_handler(struct duda_ctx *d)
+{
+    return (struct duda_topic_scope){d->worker_ctx, duda_scope(d)};
+}
+
+static struct duda_topic_scope scope_of_websocket(const struct duda_websocket *s)
+{
+    return (struct duda_topic_scope){s->worker_ctx, duda_scope_of(s->owner)};
+}
+
 int duda_topic_publish(struct duda_ctx *d, mk_str topic, enum mk_websocket_kind kind, mk_str text)
 {
-    return publish_and_count((struct duda_topic_scope){d->worker_ctx, duda_scope(d)}, topic, kind, text,
-                             NULL);
+    return publish_and_count(scope_of_handler(d), d, topic, kind, text, 0, NULL);
+}
+
+int duda_topic_publish_kept(struct duda_ctx *d, mk_str topic, enum mk_websocket_kind kind, mk_str text,
+                            uint32_t keep)
+{
+    return keep ? publish_and_count(scope_of_handler(d), d, topic, kind, text, keep, NULL) : -EINVAL;
 }
 
 int duda_topic_publish_from(struct duda_websocket *s, mk_str topic, enum mk_websocket_kind kind, mk_str text)
 {
-    return publish_and_count((struct duda_topic_scope){s->worker_ctx, duda_scope_of(s->owner)}, topic, kind,
-                             text, NULL);
+    return publish_and_count(scope_of_websocket(s), NULL, topic, kind, text, 0, NULL);
 }
 
 int duda_topic_publish_others(struct duda_websocket *s, mk_str topic, enum mk_websocket_kind kind,
                               mk_str text)
 {
-    return publish_and_count((struct duda_topic_scope){s->worker_ctx, duda_scope_of(s->owner)}, topic, kind,
-                             text, s);
+    return publish_and_count(scope_of_websocket(s), NULL, topic, kind, text, 0, s);
 }
 
 int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str topic,
                           enum mk_websocket_kind kind, mk_str text)
 {
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
-    return worker_ctx ? publish_and_count((struct duda_topic_scope){worker_ctx, duda_scope_of(owner)}, topic,
-                                          kind, text, NULL)
+    return worker_ctx ? publish_and_count((struct duda_topic_scope){worker_ctx, duda_scope_of(owner)}, NULL,
+                                          topic, kind, text, 0, NULL)
                       : -EINVAL;
 }
 
@@ -222,4 +305,14 @@ void duda_topic_deliver(struct mk_worker *worker, mk_str message)
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
     if (worker_ctx)
         duda_topics_deliver(worker_ctx, message);
+}
+
+void duda_topic_deliver_kept(struct mk_worker *worker, mk_str topic, enum mk_websocket_kind kind, mk_str text,
+                             mk_str prev, mk_str id)
+{
+    struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
+    struct duda_topic_delivery delivery = {.topic = topic, .text = text, .kind = kind, .is_kept = true};
+    if (worker_ctx && worker_ctx->topics && duda_topic_id_parse(prev, &delivery.prev) &&
+        duda_topic_id_parse(id, &delivery.id))
+        duda_topic_table_publish(worker_ctx->topics, &delivery);
 }

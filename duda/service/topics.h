@@ -4,6 +4,7 @@
 #define DUDA_SERVICE_TOPICS_H
 
 #include "service/duda_ctx.h"
+#include "service/topic_log.h"
 #include "service/topic_table.h"
 
 /* The owner of the topics. */
@@ -14,7 +15,9 @@ struct duda_topic_scope {
 
 /* Adds a topic to the subscriptions of this owner. Returns 0, -EALREADY, -EINVAL or -ENOMEM. */
 int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list, mk_str topic,
-                          void *owner, void (*on_message)(void *owner, struct duda_topic_delivery *delivery));
+                          void *owner,
+                          void (*on_message)(struct duda_subscriber *m,
+                                             struct duda_topic_delivery *delivery));
 void duda_topics_unsubscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
                              mk_str topic);
 /* Unsubscribes from all topics of the list. */
@@ -22,6 +25,9 @@ void duda_topics_unsubscribe_all(struct duda_worker_ctx *worker_ctx, struct duda
 
 /* Returns the topic name without its scope, as the service knows it. */
 mk_str duda_topics_short_name(mk_str scope, mk_str full_name);
+
+/* Returns the log of kept messages in this worker; NULL: a relay keeps them. */
+const struct duda_topic_log *duda_topics_log(const struct duda_worker_ctx *worker_ctx);
 
 /* Delivers a message published by another worker. */
 void duda_topics_deliver(struct duda_worker_ctx *worker_ctx, mk_str message);

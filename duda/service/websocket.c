@@ -286,9 +286,9 @@ struct mk_websocket *duda_websocket_raw(const struct duda_websocket *s)
 
 /* ---- Topics ---- */
 
-static void on_topic_message(void *owner, struct duda_topic_delivery *delivery)
+static void on_topic_message(struct duda_subscriber *m, struct duda_topic_delivery *delivery)
 {
-    struct duda_websocket *s = owner;
+    struct duda_websocket *s = m->owner;
     if (!delivery->framed)
         delivery->framed = mk_websocket_message_new(delivery->kind, delivery->text);
     if (!delivery->framed || !s->end)

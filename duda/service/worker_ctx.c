@@ -102,6 +102,7 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
     worker_ctx->n_scopes = settings->n_services;
     worker_ctx->crash_table = settings->crash_table;
     worker_ctx->n_published = mk_worker_cells(worker, settings->n_published);
+    worker_ctx->topic_log = &settings->topic_log;
     check_dead_workers(&worker_ctx->dead_worker_timer);
     worker_ctx->crash_slot = duda_crash_table_acquire_slot(settings->crash_table, mk_worker_index(worker));
     duda_crash_report_install(worker_ctx);

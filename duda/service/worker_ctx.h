@@ -10,6 +10,7 @@
 #include "service/crash_table.h"
 #include "service/duda_ctx.h"
 #include "service/symbolizer.h"
+#include "service/topic_log.h"
 
 enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* a configuration loads at most 64 plugins */
 
@@ -17,6 +18,7 @@ enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* a configuration loads
 struct duda_plugin_config {
     struct duda_crash_table *crash_table;
     uint32_t n_published; /* statistics series that counts published messages */
+    struct duda_topic_log topic_log;
     struct duda_crash_policy rules;
     uint32_t sse_keep_alive_ms; /* 0: no comments */
     uint32_t after_tasks_max;

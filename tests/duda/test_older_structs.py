@@ -149,7 +149,7 @@ MK_PLUGIN(older) = {MK_PLUGIN_HEAD, .name = "older-structs", .version = "1", .he
 """
 
 SERVICE = r"""
-#define DUDA_USE "duda-http", "duda-smtp", "duda-jobs", "duda-store", "duda-kv", "duda-subprocess", "duda-sql"
+#define DUDA_USE "duda-http", "duda-smtp", "duda-jobs", "duda-store", "duda-kv", "duda-subprocess", "duda-sql", "duda-oidc"
 #include <duda.h>
 #include <duda/chart.h>
 #include <monkey/cookie.h>
@@ -157,6 +157,7 @@ SERVICE = r"""
 #include <duda/http.h>
 #include <duda/jobs.h>
 #include <duda/mail.h>
+#include <duda/oidc.h>
 #include <duda/smtp.h>
 #include <duda/sql.h>
 #include <duda/store.h>
@@ -304,6 +305,13 @@ static int topic(struct duda_ctx *d)
     return e ? e : duda_write(d, message->data);
 }
 
+/* There is no [OIDC] section, but the function copies the struct first. */
+static int log_in(struct duda_ctx *d)
+{
+    const struct duda_oidc_request request = {.next = MK_STR("/")};
+    return duda_printf(d, "%d", duda_oidc_log_in_with(d, NULL, OLDER(request)) == -ENODEV);
+}
+
 static int chat(struct duda_ctx *d)
 {
     const struct duda_websocket_options options = {.ping_ms = 1000};
@@ -350,10 +358,10 @@ DUDA_SERVICE(olds, DUDA_GET("/pages", pages), DUDA_GET("/transactions", transact
     DUDA_GET("/tokens", tokens, "Verifies tokens."), DUDA_GET("/fetch", fetch, "Sends requests."),
     DUDA_GET("/mail", mail, "Sends mail."), DUDA_GET("/jobs", jobs, "Enqueues a job."),
     DUDA_GET("/processes", processes, "Starts processes."), DUDA_GET("/texts", texts, "Renders."),
-    DUDA_GET("/topic", topic, "Receives a message."), DUDA_GET("/chat", chat, "A WebSocket."));
+    DUDA_GET("/topic", topic, "Receives a message."), DUDA_GET("/chat", chat, "A WebSocket."), DUDA_GET("/login", log_in, "Begins a login."));
 """
 
-PACKAGES = ["seal", "http", "smtp", "jobs", "store", "kv", "subprocess", "crypto", "small", "sql"]
+PACKAGES = ["seal", "http", "smtp", "jobs", "store", "kv", "subprocess", "crypto", "small", "sql", "oidc"]
 
 
 def compile_and_run(tmp_path):
@@ -406,7 +414,7 @@ def server(monkey, tmp_path):
 
 @pytest.mark.parametrize("path, text", [
     ("/route", "1 1"), ("/cookies", r"a=b; Path=/.*"), ("/tokens", r'\{"iss":"me"\}\{"iss":"me"\}'), ("/fetch", r".*"), ("/mail", r"From: (.|\n)*"),
-    ("/jobs", "1"), ("/pages", "1 0"), ("/processes", "hello\n"), ("/texts", r"!<svg (.|\n)*"), ("/topic", "hello"), ("/events", r"event: n\ndata: x\n\n"),
+    ("/jobs", "1"), ("/pages", "1 0"), ("/processes", "hello\n"), ("/texts", r"!<svg (.|\n)*"), ("/topic", "hello"), ("/login", "1"), ("/events", r"event: n\ndata: x\n\n"),
     pytest.param("/transactions", "read", marks=pytest.mark.skipif(not services.has("sqlite"), reason="this build has no SQLite"))])
 def test_service_of_an_earlier_release_runs(server, path, text):
     answer = server.get(path)

@@ -47,6 +47,21 @@ MK_API int duda_topic_publish_others(struct duda_websocket *socket, mk_str topic
  * returned. */
 MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str topic,
                                  enum mk_websocket_kind kind, mk_str text);
+/**
+ * Publishes a message that the topic keeps, so that a subscriber that was away can get it later: see
+ * duda_topic_subscribe_after(). The topic drops its oldest messages so that at most `keep` remain; pass the same
+ * number with each message of a topic. Kept messages are in memory that all workers share (`TopicMemory` of
+ * [DUDA]), also across reloads. If the memory is full, the topic that was published to least recently loses its
+ * messages, and its subscribers learn of the gap.
+ *
+ * A message is published once it is stored; -EAGAIN then means that it was not. With `TopicRelay`, Redis keeps the
+ * messages, for a day after the last one: the function then waits for Redis, and returns the errors of
+ * duda_redis(). -EINVAL: the name is invalid, or `keep` is 0.
+ *
+ *     int e = duda_topic_publish_kept(d, MK_STR("news"), MK_WEBSOCKET_TEXT, text, 100);
+ */
+MK_API int duda_topic_publish_kept(struct duda_ctx *d, mk_str topic, enum mk_websocket_kind kind, mk_str text,
+                                   uint32_t keep);
 /** The number of subscribers in this worker. */
 MK_API size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic);
 
@@ -68,15 +83,39 @@ MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str topic);
  */
 MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t timeout_ms, mk_str *out) MK_API_MUST_USE;
 
+/**
+ * Subscribes the handler to a topic whose messages are kept, without missing any: the handler first receives the
+ * kept messages after `last_id`, the ID of the last message that its client got, and then all later ones, each
+ * once and in order. An absent or empty `last_id` skips the kept messages; "0" selects all of them. If messages
+ * are missing, the handler first receives a message with `has_gap`: the client was away for too long, is too slow,
+ * or the server was restarted. Messages that are not kept arrive like those of duda_topic_subscribe(). Returns the
+ * same results as duda_topic_attach(), or -EAGAIN: the kept messages cannot be read now. With `TopicRelay`, this
+ * function and those that receive messages may wait for Redis, and return the errors of duda_redis().
+ *
+ * Browsers send the ID of the last event in `Last-Event-ID` when they reconnect an event stream:
+ *
+ *     struct duda_topic_message m;
+ *     int e = duda_topic_subscribe_after(d, MK_STR("news"), duda_header(d, "Last-Event-ID"));
+ *     size_t mark = duda_arena_mark(d);
+ *     while (!e && !(e = duda_topic_receive_message(d, MK_FOREVER, &m))) {
+ *         mk_str name = m.has_gap ? MK_STR("gap") : MK_STR("news"), data = m.has_gap ? name : m.data;
+ *         e = duda_sse_send(d, &(struct mk_sse_event){.id = m.id, .name = name, .data = data});
+ *         duda_arena_rewind(d, mark);
+ *     }
+ */
+MK_API int duda_topic_subscribe_after(struct duda_ctx *d, mk_str topic, mk_str last_id) MK_API_MUST_USE;
+
 /** Unsubscribes the handler from a topic. Queued messages remain available. Does nothing if it is not
  * subscribed. */
 MK_API void duda_topic_unsubscribe(struct duda_ctx *d, mk_str topic);
 
-/** A message received by a handler. Both strings are NUL-terminated. */
+/** A message received by a handler. The strings are NUL-terminated. */
 struct duda_topic_message {
     mk_str topic, data;
     enum mk_websocket_kind kind;
     uint32_t dropped; /**< number of messages dropped before this one, because the handler did not keep up */
+    mk_str id;        /**< ID of a kept message, for duda_topic_subscribe_after(); absent: it is not kept */
+    bool has_gap;     /**< instead of a message: kept messages are missing here; `data` is absent */
 };
 /**
  * Like duda_topic_receive(), for a handler that subscribes to several topics, or that must detect dropped
@@ -101,6 +140,17 @@ static inline MK_API_MUST_USE int duda_topic_receive_message(struct duda_ctx *d,
 struct duda_topic_relay {
     int (*publish)(void *ctx, mk_str message);
     void *ctx;
+    /** Stores a message of a topic, so that at most `keep` remain, and sends it to all workers of all machines,
+     * including this one, which deliver it with duda_topic_deliver_kept(). The functions below may wait; NULL:
+     * the relay keeps no messages. */
+    int (*publish_kept)(struct duda_ctx *d, void *ctx, mk_str topic, enum mk_websocket_kind kind, mk_str text,
+                        uint32_t keep);
+    /** Reads the first message after the ID `after`, and the ID of the message before it. Returns 1; 0: there is
+     * none, and *id is that of the last message; or an error. */
+    int (*read_kept)(struct duda_ctx *d, void *ctx, mk_str topic, mk_str after, enum mk_websocket_kind *kind,
+                     mk_str *text, mk_str *prev, mk_str *id);
+    /** Returns the ID of the last message; "0": there is none. */
+    int (*last_kept)(struct duda_ctx *d, void *ctx, mk_str topic, mk_str *id);
     uint64_t reserved[2]; /**< must be zero */
 };
 /** Sets the relay of this worker; NULL removes it. The relay must live as long as it is set. -EINVAL: Duda
@@ -109,6 +159,13 @@ MK_API int duda_topic_set_relay(struct mk_worker *worker, const struct duda_topi
 /** Delivers a message that was published on another machine to the subscribers in this worker. Invalid
  * messages are ignored. */
 MK_API void duda_topic_deliver(struct mk_worker *worker, mk_str message);
+/** Delivers a kept message, with its ID and that of the message before it. IDs have the form "NUMBER-NUMBER", and
+ * increase within a topic. */
+MK_API void duda_topic_deliver_kept(struct mk_worker *worker, mk_str topic, enum mk_websocket_kind kind,
+                                    mk_str text, mk_str prev, mk_str id);
+/** Makes the subscribers in this worker read the kept messages that they may have missed: call it when the
+ * connection to other machines is restored. */
+MK_API void duda_topic_resync(struct mk_worker *worker);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include "common/package.h"
 #include "redis.h"
 #include "store_backend.h"
+#include "topic_relay.h"
 
 #define AT(member) MK_CONF_AT(struct redis_settings, member)
 
@@ -133,7 +134,7 @@ static int open_server(void *instance, struct mk_worker *w, const void *settings
     if (!e && s->cluster)
         e = (r->cluster = redis_cluster_new(w, s, &r->queue)) ? 0 : -ENOMEM;
     if (!e && s->topic_relay.len)
-        e = (r->topic_relay = redis_topic_relay_new(w, &r->queue, &r->pubsub)) ? 0 : -ENOMEM;
+        e = (r->topic_relay = redis_topic_relay_new(w, &r->queue, &r->pubsub, r)) ? 0 : -ENOMEM;
     r->shared = redis_store_backend(r, s->name);
     return e ? e : duda_store_register(w, &r->shared);
 }

@@ -104,6 +104,8 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
         if (mk_str_eq(kind, MK_STR("subscribe"))) {
             s->is_active = true;
             package_message_queue_wake(&s->inbox);
+            if (s->on_active)
+                s->on_active(s->ctx);
         } else if (mk_str_eq(kind, MK_STR("message")) && text.p) {
             if (s->inbox.d)
                 package_message_queue_push(&s->inbox, text);

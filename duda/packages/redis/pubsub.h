@@ -14,6 +14,7 @@ struct duda_redis_sub {
     struct package_message_queue
         inbox; /* for a handler that receives; otherwise on_message(ctx, text) is called for each message */
     void (*on_message)(void *ctx, mk_str text);
+    void (*on_active)(void *ctx); /* the server has confirmed the subscription; NULL: not called */
     void *ctx;
     bool is_active;
     size_t channel_len;

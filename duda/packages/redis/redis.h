@@ -10,7 +10,6 @@
 #include "cluster.h"
 #include "command_queue.h"
 #include "pubsub.h"
-#include "topic_relay.h"
 
 /* A connection that one handler uses for a blocking command. */
 struct redis_dedicated_conn {
@@ -19,6 +18,8 @@ struct redis_dedicated_conn {
 };
 
 void redis_dedicated_conn_free(struct redis_dedicated_conn *b);
+
+struct redis_topic_relay;
 
 struct duda_redis {
     struct redis_command_queue queue; /* commands; in a cluster: to any node */

@@ -3,17 +3,23 @@
  * because it has already received them. */
 #include "topic_relay.h"
 
+#include <duda/memory.h>
 #include <duda/topic.h>
 #include <errno.h>
 #include <monkey/mem.h>
 
 #include "key_slot.h"
+#include "redis.h"
 
 enum { ORIGIN = sizeof(uint64_t) };
+
+/* The origin of kept messages, which all workers deliver, including the one that has published the message. */
+static const char from_all[ORIGIN];
 
 struct redis_topic_relay {
     struct mk_worker *worker;
     struct redis_command_queue *queue;
+    struct duda_redis *redis;
     struct duda_redis_sub sub;
     struct duda_topic_relay relay;
 };
@@ -41,15 +47,129 @@ static int relay_publish(void *ctx, mk_str message)
     return e == -EBUSY || e == -ECONNREFUSED ? -EAGAIN : e;
 }
 
+/* ---- Kept messages: a stream for each topic ---- */
+
+static mk_str stream_key(struct duda_ctx *d, const struct redis_topic_relay *r, mk_str topic)
+{
+    return duda_sprintf(d, REDIS_RESERVED_PREFIX "kept:%.*s:%.*s",
+                        MK_STR_ARG(r->queue->conn.settings->topic_relay), MK_STR_ARG(topic));
+}
+
+/* Each entry contains the ID of the entry before it, which shows whether entries in between were trimmed. The
+ * entry is published in the same script, so messages arrive in the order of their IDs. */
+static int publish_kept(struct duda_ctx *d, void *ctx, mk_str topic, enum mk_websocket_kind kind, mk_str text,
+                        uint32_t keep)
+{
+    static struct duda_redis_script add = {
+        .source =
+            "local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1) "
+            "local prev = last[1] and last[1][1] or '0-0' "
+            "local id = redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[1], '*', 'p', prev, 'k', ARGV[2], 't', "
+            "ARGV[3]) "
+            "redis.call('EXPIRE', KEYS[1], 86400) "
+            "redis.call('PUBLISH', ARGV[4], ARGV[5] .. ARGV[2] .. ' ' .. prev .. ' ' .. id .. ' ' .. "
+            "#ARGV[6] .. ' ' .. ARGV[6] .. ARGV[3]) "
+            "return id"};
+    const struct redis_topic_relay *r = ctx;
+    struct duda_redis_reply reply;
+    const mk_str arguments[] = {stream_key(d, r, topic),
+                                duda_sprintf(d, "%u", (unsigned)keep),
+                                kind == MK_WEBSOCKET_BINARY ? MK_STR("b") : MK_STR("t"),
+                                text,
+                                relay_channel(r),
+                                mk_str_of(from_all, sizeof from_all),
+                                topic};
+    if (!arguments[0].p || !arguments[1].p)
+        return -ENOMEM;
+    return redis_eval_replicated(d, r->redis, &reply, &add, 1, arguments, MK_LEN(arguments), NULL);
+}
+
+static mk_str entry_field(const struct duda_redis_reply *entry, size_t i)
+{
+    const struct duda_redis_reply *fields = entry->n == 2 ? &entry->items[1] : NULL;
+    return fields && i < fields->n ? fields->items[i].text : MK_STR_NULL;
+}
+
+/* Returns 1 and the entry, 0 (none), or an error. */
+static int first_entry(const struct duda_redis_reply *reply, struct duda_redis_reply *entry)
+{
+    if (reply->type == DUDA_REDIS_ERROR)
+        return -EREMOTEIO;
+    if (!reply->n)
+        return 0;
+    *entry = reply->items[0];
+    return entry->n == 2 ? 1 : -EPROTO;
+}
+
+static int last_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str *id)
+{
+    const struct redis_topic_relay *r = ctx;
+    struct duda_redis_reply reply, entry;
+    const mk_str last[] = {MK_STR("XREVRANGE"), stream_key(d, r, topic), MK_STR("+"),
+                           MK_STR("-"),         MK_STR("COUNT"),         MK_STR("1")};
+    int e = last[1].p ? redis_do_internal(d, r->redis, &reply, last, MK_LEN(last)) : -ENOMEM;
+    e = e ? e : first_entry(&reply, &entry);
+    *id = e == 1 ? entry.items[0].text : MK_STR("0");
+    return e < 0 ? e : 0;
+}
+
+/* Reads the last entry before the next one. If there is no next entry, the last one is therefore not newer than
+ * `after`, even if another client adds an entry between the two commands. */
+static int read_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str after, enum mk_websocket_kind *kind,
+                     mk_str *text, mk_str *prev, mk_str *id)
+{
+    const struct redis_topic_relay *r = ctx;
+    struct duda_redis_reply replies[2], entry;
+    mk_str key = stream_key(d, r, topic), from = duda_sprintf(d, "(%.*s", MK_STR_ARG(after));
+    const mk_str last[] = {MK_STR("XREVRANGE"), key, MK_STR("+"), MK_STR("-"), MK_STR("COUNT"), MK_STR("1")},
+                 next[] = {MK_STR("XRANGE"), key, from, MK_STR("+"), MK_STR("COUNT"), MK_STR("1")};
+    const struct duda_redis_command commands[] = {{last, MK_LEN(last)}, {next, MK_LEN(next)}};
+    if (!key.p || !from.p)
+        return -ENOMEM;
+    int e = redis_pipeline_internal(d, r->redis, commands, MK_LEN(commands), replies);
+    e = e ? e : first_entry(&replies[1], &entry);
+    if (e == 1) {
+        *prev = entry_field(&entry, 1);
+        *kind = mk_str_eq(entry_field(&entry, 3), MK_STR("b")) ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT;
+        *text = entry_field(&entry, 5);
+        *id = entry.items[0].text;
+        return prev->p && text->p ? 1 : -EPROTO;
+    }
+    int found = e ? e : first_entry(&replies[0], &entry);
+    *id = found == 1 ? entry.items[0].text : MK_STR("0");
+    return found < 0 ? found : 0;
+}
+
+/* The message of publish_kept(): kind, previous ID, ID, length of the topic, topic and text. */
+static void deliver_kept(struct redis_topic_relay *r, mk_str message)
+{
+    mk_str rest = message, kind = mk_str_cut(&rest, ' '), prev = mk_str_cut(&rest, ' '),
+           id = mk_str_cut(&rest, ' '), len = mk_str_cut(&rest, ' ');
+    size_t name_len = 0;
+    for (size_t i = 0; i < len.len && name_len < rest.len; i++)
+        name_len = 10 * name_len + (unsigned char)(len.p[i] - '0');
+    if (rest.p && name_len <= rest.len)
+        duda_topic_deliver_kept(r->worker, mk_str_first(rest, name_len),
+                                mk_str_eq(kind, MK_STR("b")) ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
+                                mk_str_skip(rest, name_len), prev, id);
+}
+
+static void on_active(void *ctx)
+{
+    duda_topic_resync(((struct redis_topic_relay *)ctx)->worker);
+}
+
 static void on_message(void *ctx, mk_str text)
 {
     struct redis_topic_relay *r = ctx;
-    if (text.len > ORIGIN && memcmp(text.p, r->queue->conn.settings->origin, ORIGIN) != 0)
+    if (text.len > ORIGIN && memcmp(text.p, from_all, ORIGIN) == 0)
+        deliver_kept(r, mk_str_skip(text, ORIGIN));
+    else if (text.len > ORIGIN && memcmp(text.p, r->queue->conn.settings->origin, ORIGIN) != 0)
         duda_topic_deliver(r->worker, mk_str_skip(text, ORIGIN));
 }
 
 struct redis_topic_relay *redis_topic_relay_new(struct mk_worker *w, struct redis_command_queue *q,
-                                                struct redis_pubsub *h)
+                                                struct redis_pubsub *h, struct duda_redis *redis)
 {
     struct redis_topic_relay *r = mk_mem_zalloc(1, sizeof *r);
     if (!r)
@@ -61,7 +181,13 @@ struct redis_topic_relay *redis_topic_relay_new(struct mk_worker *w, struct redi
     r->sub.channel_len = name.len;
     r->sub.on_message = on_message;
     r->sub.ctx = r;
-    r->relay = (struct duda_topic_relay){.publish = relay_publish, .ctx = r};
+    r->redis = redis;
+    r->sub.on_active = on_active;
+    r->relay = (struct duda_topic_relay){.publish = relay_publish,
+                                         .ctx = r,
+                                         .publish_kept = publish_kept,
+                                         .read_kept = read_kept,
+                                         .last_kept = last_kept};
     if (duda_topic_set_relay(w, &r->relay)) {
         mk_mem_free(r);
         return NULL;

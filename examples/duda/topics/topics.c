@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Publish and subscribe: a message published to a topic reaches all its subscribers, event streams and
- * WebSockets, in all workers. A store keeps the last message of each topic for clients that connect later or
- * are too slow. With machines.conf, topics and the store work across several machines. */
+ * WebSockets, in all workers. Each topic keeps its latest messages, so an event stream that reconnects misses none.
+ * A store keeps the last message of each topic for clients that connect later. With machines.conf, topics and the
+ * store work across several machines. */
 #define DUDA_USE "duda-store"
 #include <duda.h>
 #include <duda/store.h>
 #include <duda/topic.h>
 #include <errno.h>
 
-enum { NAME_MAX_ = 40, TEXT_MAX = 4000, PING_MS = 15000 };
+enum { NAME_MAX_ = 40, TEXT_MAX = 4000, PING_MS = 15000, KEEP = 100 };
 
 /* The page subscribes to the topic `news` and publishes the text of its form there. */
 static const char page[] =
@@ -39,9 +40,7 @@ static mk_str topic(struct duda_ctx *d)
 static int publish(struct duda_ctx *d, mk_str buf, mk_str text)
 {
     int e = duda_store_set(d, duda_store_find(d, NULL), buf, text, 0);
-    if (!e)
-        e = duda_topic_publish(d, buf, MK_WEBSOCKET_TEXT, text);
-    return e == -EAGAIN ? 0 : e; /* subscribers in a lagging worker read the stored message */
+    return e ? e : duda_topic_publish_kept(d, buf, MK_WEBSOCKET_TEXT, text, KEEP);
 }
 
 static int say(struct duda_ctx *d)
@@ -68,29 +67,34 @@ static int show_last(struct duda_ctx *d)
     return e ? e : text.p ? duda_write(d, text) : 404;
 }
 
-/* Receives the next message; if messages were dropped, reads the last one from the store. Without a message
- * within PING_MS, *text is absent. */
-static int hear(struct duda_ctx *d, mk_str buf, mk_str *text)
+/* Receives the next message; if messages are missing, reads the last one from the store. Without a message within
+ * PING_MS, event->data is absent. */
+static int receive(struct duda_ctx *d, mk_str buf, struct mk_sse_event *event)
 {
     struct duda_topic_message m;
     int e = duda_topic_receive_message(d, PING_MS, &m);
-    *text = m.data;
-    if (!e && m.dropped)
-        e = last(d, buf, text);
+    *event = (struct mk_sse_event){.id = m.id, .data = m.data};
+    if (!e && (m.has_gap || m.dropped))
+        e = last(d, buf, &event->data);
     return e == -ETIME ? 0 : e;
 }
 
+/* A browser that reconnects sends the ID of the last event that it got. */
 static int events(struct duda_ctx *d)
 {
-    mk_str buf = topic(d), text;
-    int e = buf.p ? duda_topic_subscribe(d, buf) : 400; /* first, so that no message is missed */
-    if (!e)
-        e = last(d, buf, &text);
+    mk_str buf = topic(d), last_id = duda_header(d, "Last-Event-ID");
+    struct mk_sse_event event = {.id = MK_STR_NULL};
+    int e =
+        buf.p ? duda_topic_subscribe_after(d, buf, last_id) : 400; /* first, so that no message is missed */
+    if (!e && !last_id.len)
+        e = last(d, buf, &event.data);
     size_t mark = duda_arena_mark(d);
     while (!e) {
-        e = duda_sse_send(d, text.p ? &(struct mk_sse_event){.name = MK_STR("message"), .data = text} : NULL);
+        if (event.data.p)
+            event.name = MK_STR("message");
+        e = duda_sse_send(d, event.data.p ? &event : NULL);
         duda_arena_rewind(d, mark);
-        e = e ? e : hear(d, buf, &text);
+        e = e ? e : receive(d, buf, &event);
     }
     return e;
 }

@@ -24,9 +24,9 @@ void mk_websocket_message_free(struct mk_websocket_message *m)
     assert_null(m);
 }
 
-static void on_message(void *owner, struct duda_topic_delivery *delivery)
+static void on_message(struct duda_subscriber *m, struct duda_topic_delivery *delivery)
 {
-    struct subscriber *v = owner;
+    struct subscriber *v = m->owner;
     assert_str(delivery->text, "news");
     v->received++;
     if (v->reaction)
@@ -57,9 +57,16 @@ static void teardown(void)
     duda_topic_table_free(sizes);
 }
 
+static void publish_to_others(const char *buffer, const void *except)
+{
+    struct duda_topic_delivery delivery = {
+        .topic = mk_str_from_c(buffer), .text = MK_STR("news"), .kind = MK_WEBSOCKET_TEXT, .except = except};
+    duda_topic_table_publish(sizes, &delivery);
+}
+
 static void publish(const char *buffer)
 {
-    duda_topic_table_publish(sizes, mk_str_from_c(buffer), MK_WEBSOCKET_TEXT, MK_STR("news"), NULL);
+    publish_to_others(buffer, NULL);
 }
 
 static void unsubscribe(struct subscriber *v)
@@ -72,7 +79,7 @@ static void unsubscribe(struct subscriber *v)
 static void topic_table_delivers_to_all_subscribers_but_one(void **state)
 {
     (void)state;
-    duda_topic_table_publish(sizes, MK_STR("hall"), MK_WEBSOCKET_TEXT, MK_STR("news"), &first_topic[1]);
+    publish_to_others("hall", &first_topic[1]);
     for (int i = 0; i < SUBSCRIBERS; i++)
         assert_int_equal(first_topic[i].received, i != 1);
 }

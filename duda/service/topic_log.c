@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory consists of blocks of one size. A topic takes one block; a message takes as many as its text needs.
+ * Blocks refer to each other by index; index 0 means none. */
+#include "service/topic_log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+enum { BLOCK = 256, NAME_MAX_LEN = 127, LOCK_MS = 200, BUCKETS_PER_BLOCK = BLOCK / sizeof(uint32_t) };
+
+/* A topic. Topics with messages form a list in the order of their last publication. */
+struct topic {
+    uint32_t next_in_bucket;
+    uint32_t newer, older;
+    uint32_t first, last; /* messages */
+    uint32_t n_messages;
+    uint64_t hash, epoch, last_number;
+    unsigned char len;
+    char name[NAME_MAX_LEN];
+};
+
+/* The first block of a message. The following blocks contain only text. */
+struct message {
+    uint32_t more; /* the next block of this message; also links free blocks */
+    uint32_t next; /* the next message of the topic */
+    uint32_t len;
+    uint64_t number;
+    unsigned char kind;
+    char text[];
+};
+
+struct text_block {
+    uint32_t more;
+    char text[];
+};
+
+union block {
+    struct topic topic;
+    char bytes[BLOCK];
+};
+_Static_assert(sizeof(union block) == BLOCK, "a topic fits into a block");
+
+enum {
+    TEXT_FIRST = BLOCK - (int)offsetof(struct message, text),
+    TEXT_MORE = BLOCK - (int)offsetof(struct text_block, text)
+};
+
+struct duda_topic_log_memory {
+    _Atomic uint32_t is_ready;
+    uint32_t n_blocks, n_buckets;
+    uint32_t n_touched;           /* blocks that have been used: the others take no memory yet */
+    uint32_t free_blocks, n_free; /* list of free blocks below n_touched; number of all free blocks */
+    uint32_t newest, oldest;      /* list of topics */
+    uint64_t last_epoch;
+    struct mk_hash_key key;
+    pthread_mutex_t lock;
+    /* n_buckets indexes of topics follow, then the blocks. */
+    _Alignas(BLOCK) char rest[];
+};
+
+/* ---- Blocks ---- */
+
+static uint32_t *buckets_of(struct duda_topic_log_memory *m)
+{
+    return (uint32_t *)(void *)m->rest;
+}
+
+static void *block_at(struct duda_topic_log_memory *m, uint32_t i)
+{
+    return m->rest + m->n_buckets * sizeof(uint32_t) + (size_t)(i - 1) * BLOCK;
+}
+
+static struct topic *topic_at(struct duda_topic_log_memory *m, uint32_t i)
+{
+    return block_at(m, i);
+}
+
+static struct message *message_at(struct duda_topic_log_memory *m, uint32_t i)
+{
+    return block_at(m, i);
+}
+
+static void free_block(struct duda_topic_log_memory *m, uint32_t i)
+{
+    ((struct text_block *)block_at(m, i))->more = m->free_blocks;
+    m->free_blocks = i;
+    m->n_free++;
+}
+
+/* Returns a free block; there must be one. */
+static uint32_t take_block(struct duda_topic_log_memory *m)
+{
+    uint32_t i = m->free_blocks;
+    m->n_free--;
+    if (!i)
+        return ++m->n_touched;
+    m->free_blocks = ((struct text_block *)block_at(m, i))->more;
+    return i;
+}
+
+static void empty_log(struct duda_topic_log_memory *m)
+{
+    memset(buckets_of(m), 0, m->n_buckets * sizeof(uint32_t));
+    m->free_blocks = m->n_touched = m->newest = m->oldest = 0;
+    m->n_free = m->n_blocks;
+}
+
+/* ---- The lock ---- */
+
+static int init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t a;
+    int e = pthread_mutexattr_init(&a);
+    if (e)
+        return -e;
+    e = pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+    e = e ? e : pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+    e = e ? e : pthread_mutex_init(lock, &a);
+    pthread_mutexattr_destroy(&a);
+    return -e;
+}
+
+static int lock_log(struct duda_topic_log_memory *m)
+{
+    struct timespec end;
+    int e = pthread_mutex_trylock(&m->lock);
+    if (e == EBUSY) {
+        clock_gettime(CLOCK_REALTIME,
+                      &end); /* not monkey/clock.h: pthread_mutex_timedlock() needs a timespec */
+        end.tv_nsec += LOCK_MS * 1000000L;
+        end.tv_sec += end.tv_nsec / 1000000000L;
+        end.tv_nsec %= 1000000000L;
+        e = pthread_mutex_timedlock(&m->lock, &end);
+    }
+    if (e == EOWNERDEAD) {
+        empty_log(m); /* the dead worker may have left it inconsistent */
+        e = pthread_mutex_consistent(&m->lock);
+    }
+    return e ? -EBUSY : 0;
+}
+
+static void unlock_log(struct duda_topic_log_memory *m)
+{
+    pthread_mutex_unlock(&m->lock);
+}
+
+int duda_topic_log_init(struct duda_topic_log *log, void *memory, size_t size)
+{
+    struct duda_topic_log_memory *m = memory;
+    size_t n = (size - sizeof *m) / BLOCK, n_buckets = n / 8;
+    if (!atomic_load(&m->is_ready)) {
+        int e = init_lock(&m->lock);
+        if (e)
+            return e;
+        m->n_buckets = (uint32_t)(n_buckets / BUCKETS_PER_BLOCK + 1) * BUCKETS_PER_BLOCK;
+        m->n_blocks = m->n_free = (uint32_t)(n - m->n_buckets / BUCKETS_PER_BLOCK);
+        mk_random(&m->key, sizeof m->key);
+        atomic_store(&m->is_ready, 1);
+    }
+    *log = (struct duda_topic_log){m, m->n_blocks};
+    return 0;
+}
+
+/* ---- Topics ---- */
+
+static uint32_t *find_topic(struct duda_topic_log_memory *m, mk_str name, uint64_t hash)
+{
+    uint32_t *at = &buckets_of(m)[hash % m->n_buckets];
+    while (*at) {
+        struct topic *t = topic_at(m, *at);
+        if (t->hash == hash && mk_str_eq(mk_str_of(t->name, t->len), name))
+            break;
+        at = &t->next_in_bucket;
+    }
+    return at;
+}
+
+static void unlink_topic(struct duda_topic_log_memory *m, struct topic *t)
+{
+    *(t->newer ? &topic_at(m, t->newer)->older : &m->newest) = t->older;
+    *(t->older ? &topic_at(m, t->older)->newer : &m->oldest) = t->newer;
+}
+
+static void link_as_newest(struct duda_topic_log_memory *m, uint32_t i)
+{
+    struct topic *t = topic_at(m, i);
+    t->newer = 0;
+    t->older = m->newest;
+    *(m->newest ? &topic_at(m, m->newest)->newer : &m->oldest) = i;
+    m->newest = i;
+}
+
+static void drop_first_message(struct duda_topic_log_memory *m, struct topic *t)
+{
+    uint32_t i = t->first;
+    t->first = message_at(m, i)->next;
+    if (!t->first)
+        t->last = 0;
+    t->n_messages--;
+    while (i) {
+        uint32_t more = message_at(m, i)->more;
+        free_block(m, i);
+        i = more;
+    }
+}
+
+static void drop_topic(struct duda_topic_log_memory *m, uint32_t i)
+{
+    struct topic *t = topic_at(m, i);
+    while (t->first)
+        drop_first_message(m, t);
+    *find_topic(m, mk_str_of(t->name, t->len), t->hash) = t->next_in_bucket;
+    unlink_topic(m, t);
+    free_block(m, i);
+}
+
+/* Frees blocks until `n` are free, first those of other topics. `self` is the topic that needs them; 0: a new
+ * topic. */
+static void make_room(struct duda_topic_log_memory *m, uint32_t n, uint32_t self)
+{
+    while (m->n_free < n && m->oldest && m->oldest != self)
+        drop_topic(m, m->oldest);
+    while (m->n_free < n && self && topic_at(m, self)->first)
+        drop_first_message(m, topic_at(m, self));
+}
+
+/* Returns the topic, which becomes the newest; creates it if necessary. A new epoch is greater than all previous
+ * ones, so IDs of a dropped topic are never reused. */
+static uint32_t touch_topic(struct duda_topic_log_memory *m, mk_str name, uint64_t now_ms)
+{
+    uint64_t hash = mk_hash(&m->key, name);
+    uint32_t i = *find_topic(m, name, hash);
+    if (i) {
+        unlink_topic(m, topic_at(m, i));
+        link_as_newest(m, i);
+        return i;
+    }
+    make_room(m, 1, 0);
+    i = take_block(m);
+    m->last_epoch = now_ms > m->last_epoch ? now_ms : m->last_epoch + 1;
+    *topic_at(m, i) = (struct topic){.hash = hash, .epoch = m->last_epoch, .len = (unsigned char)name.len};
+    memcpy(topic_at(m, i)->name, name.p, name.len);
+    *find_topic(m, name, hash) = i;
+    link_as_newest(m, i);
+    return i;
+}
+
+/* ---- Messages ---- */
+
+static uint32_t count_blocks(size_t len)
+{
+    return len <= TEXT_FIRST ? 1 : 1 + (uint32_t)((len - TEXT_FIRST + TEXT_MORE - 1) / TEXT_MORE);
+}
+
+static uint32_t write_message(struct duda_topic_log_memory *m, unsigned char kind, mk_str text,
+                              uint64_t number)
+{
+    uint32_t first = take_block(m), *more;
+    struct message *head = message_at(m, first);
+    size_t n = text.len < TEXT_FIRST ? text.len : TEXT_FIRST;
+    *head = (struct message){.len = (uint32_t)text.len, .number = number, .kind = kind};
+    memcpy(head->text, text.p, n);
+    more = &head->more;
+    for (text = mk_str_skip(text, n); text.len; text = mk_str_skip(text, n)) {
+        *more = take_block(m);
+        struct text_block *block = block_at(m, *more);
+        n = text.len < TEXT_MORE ? text.len : TEXT_MORE;
+        memcpy(block->text, text.p, n);
+        more = &block->more;
+    }
+    *more = 0;
+    return first;
+}
+
+static void read_message(struct duda_topic_log_memory *m, const struct message *head, struct mk_buf *out)
+{
+    size_t left = head->len, n = left < TEXT_FIRST ? left : TEXT_FIRST;
+    mk_buf_add(out, mk_str_of(head->text, n));
+    for (uint32_t i = head->more; i && (left -= n) > 0;) {
+        const struct text_block *block = block_at(m, i);
+        n = left < TEXT_MORE ? left : TEXT_MORE;
+        mk_buf_add(out, mk_str_of(block->text, n));
+        i = block->more;
+    }
+}
+
+static void append_message(struct duda_topic_log_memory *m, uint32_t i, uint32_t keep, unsigned char kind,
+                           mk_str text)
+{
+    struct topic *t = topic_at(m, i);
+    while (t->n_messages >= keep)
+        drop_first_message(m, t);
+    make_room(m, count_blocks(text.len), i);
+    uint32_t new = write_message(m, kind, text, ++t->last_number);
+    *(t->last ? &message_at(m, t->last)->next : &t->first) = new;
+    t->last = new;
+    t->n_messages++;
+}
+
+int duda_topic_log_append(const struct duda_topic_log *log, mk_str topic, uint32_t keep, unsigned char kind,
+                          mk_str text, uint64_t now_ms, struct duda_topic_id *prev, struct duda_topic_id *id)
+{
+    struct duda_topic_log_memory *m = log->memory;
+    if (topic.len > NAME_MAX_LEN || !keep || count_blocks(text.len) >= log->n_blocks)
+        return -EMSGSIZE;
+    int e = lock_log(m);
+    if (e)
+        return e;
+    uint32_t i = touch_topic(m, topic, now_ms);
+    const struct topic *t = topic_at(m, i);
+    *prev = t->last_number ? (struct duda_topic_id){t->epoch, t->last_number} : (struct duda_topic_id){0};
+    append_message(m, i, keep, kind, text);
+    *id = (struct duda_topic_id){t->epoch, t->last_number};
+    unlock_log(m);
+    return 0;
+}
+
+/* Returns the first message after the ID; 0: none. */
+static uint32_t find_message_after(struct duda_topic_log_memory *m, const struct topic *t,
+                                   const struct duda_topic_id *after, bool *has_gap)
+{
+    bool is_known = after->epoch == t->epoch && after->number <= t->last_number;
+    uint64_t number = is_known ? after->number : 0;
+    uint32_t i = t->first;
+    while (i && message_at(m, i)->number <= number)
+        i = message_at(m, i)->next;
+    *has_gap = !duda_topic_id_is_none(after) && (!is_known || (i && message_at(m, i)->number != number + 1) ||
+                                                 (!i && number != t->last_number));
+    return i;
+}
+
+static int read_after(struct duda_topic_log_memory *m, mk_str topic, const struct duda_topic_id *after,
+                      struct mk_buf *out, unsigned char *kind, struct duda_topic_id *id, bool *has_gap)
+{
+    uint32_t i = *find_topic(m, topic, mk_hash(&m->key, topic));
+    *id = (struct duda_topic_id){0};
+    *has_gap = !i && !duda_topic_id_is_none(after);
+    if (!i)
+        return 0;
+    const struct topic *t = topic_at(m, i);
+    *id = (struct duda_topic_id){t->epoch, t->last_number};
+    i = find_message_after(m, t, after, has_gap);
+    if (!i)
+        return 0;
+    const struct message *found = message_at(m, i);
+    id->number = found->number;
+    *kind = found->kind;
+    read_message(m, found, out);
+    return 1;
+}
+
+int duda_topic_log_read(const struct duda_topic_log *log, mk_str topic, const struct duda_topic_id *after,
+                        struct mk_buf *out, unsigned char *kind, struct duda_topic_id *id, bool *has_gap)
+{
+    int e = lock_log(log->memory);
+    if (e)
+        return e;
+    int result = read_after(log->memory, topic, after, out, kind, id, has_gap);
+    unlock_log(log->memory);
+    return result;
+}
+
+int duda_topic_log_last(const struct duda_topic_log *log, mk_str topic, struct duda_topic_id *id)
+{
+    struct duda_topic_log_memory *m = log->memory;
+    int e = lock_log(m);
+    if (e)
+        return e;
+    uint32_t i = *find_topic(m, topic, mk_hash(&m->key, topic));
+    *id = i ? (struct duda_topic_id){topic_at(m, i)->epoch, topic_at(m, i)->last_number}
+            : (struct duda_topic_id){0};
+    unlock_log(m);
+    return 0;
+}
