@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "service/crash_table.h"
-#include "service/memory.h"
+#include "service/memory_limit.h"
 #include "service/route_table.h"
 #include "trace/backtrace.h"
 

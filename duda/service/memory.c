@@ -5,7 +5,6 @@
 #include <monkey/allocator.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 #include "fiber/fiber.h"
 #include "fiber/sanitizer_hooks.h"
@@ -335,13 +334,4 @@ void duda_memory_free_chunks(struct duda_ctx *d)
 {
     while (d->chunk)
         pop_chunk(d);
-}
-
-void duda_memory_limit_format(char *buf, size_t cap)
-{
-    struct rlimit limit;
-    buf[0] = '\0';
-    if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        snprintf(buf, cap, "the process is limited to %llu MB of data",
-                 (unsigned long long)limit.rlim_cur >> 20);
 }

@@ -23,8 +23,4 @@ void duda_memory_fill_freed(char *p, size_t n);
 /* Does the address belong to the handler's stack, or to memory that duda_memory_free_chunks() frees? */
 bool duda_memory_contains(const struct duda_ctx *d, const void *p);
 
-/* For out-of-memory messages: formats "the process is limited to 64 MB of data"; empty without a limit
- * (RLIMIT_DATA). Async-signal-safe. */
-void duda_memory_limit_format(char *buf, size_t cap);
-
 #endif

@@ -158,6 +158,17 @@ static int eat(struct duda_ctx *d)
     return e;
 }
 
+static int leak(struct duda_ctx *d)
+{
+    char *p = malloc(4 << 20);
+    if (!p)
+        return -ENOMEM;
+    memset(p, 1, 4 << 20);
+    static char *volatile last;
+    last = p;
+    return duda_printf(d, "%d\n", last[77]);
+}
+
 static int gorge(struct duda_ctx *d)
 {
     volatile char *p = malloc(200 << 20);
@@ -198,7 +209,7 @@ DUDA_SERVICE(guest, DUDA_START(begin),
     DUDA_GET("/who", who, ""), DUDA_GET("/who/ann", who, ""), DUDA_GET("/pid", pid, ""), DUDA_POST("/login", login, ""), DUDA_GET("/name", name, ""),
     DUDA_GET("/keep", keep, ""), DUDA_POST("/count", count, ""), DUDA_GET("/events", events, ""),
     DUDA_GET("/hint", hint, ""), DUDA_GET("/chat", chat, ""), DUDA_GET("/wait", wait, ""), DUDA_GET("/until", until, ""),
-    DUDA_GET("/crash", crash, ""), DUDA_GET("/spin", spin, ""), DUDA_GET("/eat", eat, ""), DUDA_GET("/gorge", gorge, ""),
+    DUDA_GET("/crash", crash, ""), DUDA_GET("/spin", spin, ""), DUDA_GET("/eat", eat, ""), DUDA_GET("/leak", leak, ""), DUDA_GET("/gorge", gorge, ""),
     DUDA_GET("/touch", touch, ""),
     DUDA_GET("/word", word, ""));
 """
@@ -484,6 +495,22 @@ def test_isolated_memory_limit_ends_worker(isolate, tmp_path):
     assert server.get("/guest/gorge").status == 502
     server.err.wait_for(r"guest: .*gorge\(\) in .*crashed with SIGSEGV at .* after an allocation had failed: the process is limited to 100 MB")
     assert server.get("/guest/pid").status == 200
+
+
+@pytest.mark.skipif(not (RELEASED / "monkey-isolate.so").exists(), reason="the release is not built, and sanitizers need all memory")
+def test_isolated_worker_whose_memory_is_full_is_replaced(isolate, tmp_path):
+    """A leak would otherwise make all requests fail until the next reload. A handler that asks for too much does not count."""
+    server = isolate("Memory 100M", of=compile_to(tmp_path, objects=RELEASED), program=proc.RELEASE)
+    server.allow("out of memory", "the memory is full", r"answered -12 ")
+    first = server.get("/guest/pid").text
+    assert server.get("/guest/eat").status == 503 and server.get("/guest/pid").text == first
+    while server.get("/guest/leak").status == 200:
+        pass
+    server.err.wait_for(r"guest: the memory is full, the process is limited to 100 MB of data: new workers replace this one")
+    server.err.wait_for(r"guest: the new configuration serves")
+    proc.wait_until(lambda: server.get("/guest/leak").status == 200, "a worker with free memory")
+    assert server.get("/guest/pid").text != first
+    assert server.err.text.count("the memory is full") == 1
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@
 
 #include "service/error_handlers.h"
 #include "service/memory.h"
+#include "service/memory_limit.h"
 #include "service/reserved_cookies.h"
 #include "service/result.h"
 #include "service/sse_streams.h"
@@ -221,6 +222,11 @@ mk_str duda_request_id(struct duda_ctx *d)
 {
     (void)d;
     return MK_STR("1");
+}
+
+void duda_memory_check_later(struct duda_worker_ctx *w)
+{
+    (void)w;
 }
 
 void duda_memory_limit_format(char *buffer, size_t cap)
