@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services in C++: the macros of the headers compile in C++17 and C++20 without a warning, and such a service runs."""
+import re
 import shutil
 import subprocess
 
@@ -58,6 +59,96 @@ DUDA_ROUTES(inner, DUDA_REQUIRE(is_staff, 403), DUDA_BEFORE(before), DUDA_GET("/
 DUDA_SERVICE(plain, DUDA_HOST("a"), DUDA_HOST(""), DUDA_START(start), DUDA_STOP(stop),
     DUDA_GROUP("/staff", inner), DUDA_ANY("/x", show, "Shows."));
 """
+MACROS = r"""
+#include <duda.h>
+#include <duda/sql.h>
+#include <duda/store.h>
+#include <duda/task.h>
+#include <duda/test.h>
+
+struct part {
+    mk_str name;
+    double price;
+};
+struct whole {
+    mk_str text, raw;
+    bool on;
+    int64_t time;
+    unsigned state;
+    mk_str bytes;
+    part one;
+    part *parts;
+    size_t n_parts;
+    mk_str *tags;
+    size_t n_tags;
+};
+static const char *const states[] = {"a", "b", nullptr};
+static const duda_schema_field part_fields[] = {DUDA_STRING(part, name), DUDA_DOUBLE(part, price, DUDA_MINIMUM(0), DUDA_MAXIMUM(9))};
+static const duda_schema part_schema = DUDA_SCHEMA(part, part_fields);
+static const duda_schema_field whole_fields[] = {
+    DUDA_STRING(whole, text), DUDA_JSON_RAW(whole, raw), DUDA_BOOL(whole, on), DUDA_TIMESTAMP(whole, time),
+    DUDA_ENUM(whole, state, states), DUDA_BYTES(whole, bytes), DUDA_OBJECT(whole, one, &part_schema),
+    DUDA_LIST(whole, tags, n_tags, DUDA_KIND_STRING), DUDA_MAP(whole, parts, n_parts, &part_schema)};
+static const duda_schema whole_schema = DUDA_SCHEMA(whole, whole_fields);
+
+DUDA_COUNTER(orders, "orders_total", "Orders.", "country");
+DUDA_GAUGE(carts, "carts", "Carts.");
+DUDA_HISTOGRAM(sizes, "sizes", "Sizes.");
+DUDA_DURATION(times, "times_seconds", "Times.");
+
+static int later(duda_ctx *)
+{
+    return 0;
+}
+
+static int list(duda_ctx *d)
+{
+    duda_page page = {};
+    page.size = 3;
+    mk_str after;
+    int e = duda_page_read(d, &page);
+    e = e ? e : duda_cursor_read(d, "after", &after);
+    e = e ? e : duda_page_links(d, &page);
+    e = e ? e : duda_link_add(d, "next", duda_url_with_query(d, "after", duda_cursor_new(d, MK_STR("x"))));
+    e = e ? e : duda_store_token_bucket(d, duda_store_find(d, nullptr), MK_STR("k"), 1, 1000);
+    e = e ? e : duda_after_response(d, later, "x", 1);
+    duda_counter_add(d, &orders, 1, MK_STR("NL"));
+    duda_gauge_add(d, &carts, 1);
+    duda_gauge_set(d, &carts, 1);
+    duda_histogram_observe(d, &sizes, 1);
+    duda_histogram_observe(d, &times, 1);
+    duda_log_fields(d, MK_LOG_INFO, "listed", DUDA_LOG_FIELD("page", page.number), DUDA_LOG_FIELD("by", "me"));
+    mk_sse_event event = {};
+    event.data = MK_STR("x");
+    duda_sse_set_keep_alive(d, 1000);
+    e = e ? e : duda_sse_send(d, &event);
+    whole w = {};
+    return e ? e : duda_send_json_struct(d, &whole_schema, &w);
+}
+
+static int around(duda_ctx *d)
+{
+    return duda_next(d);
+}
+
+DUDA_TEST(lists)
+{
+    duda_test_response response = duda_test_get(t, "/");
+    duda_expect(t, response.status == 200);
+    duda_expect_status(t, response, 200);
+    duda_expect_text(t, response.body, "x");
+    duda_expect_contains(t, response.body, "x");
+    duda_expect_int(t, 1, 1);
+    duda_expect_json(t, response.body, "{}");
+}
+
+static const duda_cors cors = {"*", nullptr, "Link", 0, false, {}};
+DUDA_ROUTES_DECLARE(items);
+DUDA_ROUTES(items, DUDA_CORS(&cors), DUDA_ERROR(duda_error_problem), DUDA_BEFORE(duda_auto_etag), DUDA_AROUND(around), DUDA_AFTER(later),
+    DUDA_ASSETS("/static"), DUDA_GET("/a", list), DUDA_POST("/a", list), DUDA_PUT("/a", list), DUDA_PATCH("/a", list), DUDA_DELETE("/a", list),
+    DUDA_ROUTE("GET,POST", "/b", list, "Lists."));
+DUDA_SERVICE(macros, DUDA_GROUP("/items", items));
+"""
 OPTIONS = r"""
 #include <duda.h>
 #include <duda/sql.h>
@@ -65,10 +156,11 @@ OPTIONS = r"""
 struct place {
     mk_str city;
     unsigned zip;
+    bool has_zip;
 };
 static const duda_schema_field place_fields[] = {
     DUDA_STRING(place, city, .max_length = 20),
-    DUDA_INTEGER(place, zip, DUDA_MAXIMUM(99999)),
+    DUDA_INTEGER(place, zip, .optional = true, DUDA_MAXIMUM(99999), .presence_offset = DUDA_PRESENCE(place, has_zip)),
 };
 static const duda_schema place_schema = DUDA_SCHEMA(place, place_fields, .allow_unknown = true);
 
@@ -101,7 +193,8 @@ def clang_version():
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-@pytest.mark.parametrize("standard, source", [("c++17", PLAIN), ("c++20", PLAIN), ("c++20", OPTIONS)], ids=["17", "20", "20-options"])
+@pytest.mark.parametrize("standard, source", [("c++17", PLAIN), ("c++20", PLAIN), ("c++17", MACROS), ("c++20", MACROS), ("c++20", OPTIONS)],
+                         ids=["17", "20", "17-macros", "20-macros", "20-options"])
 def test_cpp_service_compiles_without_warnings(tmp_path, compiler, standard, source):
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
@@ -113,6 +206,13 @@ def test_cpp_service_compiles_without_warnings(tmp_path, compiler, standard, sou
     done = subprocess.run([compiler, f"-std={standard}", "-fsyntax-only", *WARNINGS, *more, f"-I{ROOT / 'include'}", f"-I{ROOT / 'duda/include'}",
                            tmp_path / "service.cpp"], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_macro_is_compiled_as_cpp():
+    """Macros of uppercase letters; those without a use here are parts of others, or only for C."""
+    headers = "".join(path.read_text() for path in (ROOT / "duda/include/duda").glob("*.h"))
+    names = set(re.findall(r"^#define (DUDA_[A-Z_]+)\(", headers, re.MULTILINE)) - {"DUDA_LABELS", "DUDA_PROBE", "DUDA_SCHEMA_FIELD"}
+    assert [name for name in sorted(names) if not name.endswith("_ENTRY") and f"{name}(" not in PLAIN + MACROS + OPTIONS] == []
 
 
 @pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("g++"), reason="this build has no Duda, or there is no C++ compiler")

@@ -360,7 +360,7 @@ enum { DUDA_NEXT = 0x4e455854 };
 
 /** Allows pages of other origins to call all later routes of this table, and of the groups among them: see
  * struct duda_cors. `DUDA_CORS(NULL)` ends this for the routes after it. */
-#define DUDA_CORS(policy) {.kind = DUDA_IS_CORS, .data = policy, .file = __FILE__, .line = __LINE__}
+#define DUDA_CORS(policy) {.kind = DUDA_IS_CORS, .file = __FILE__, .line = __LINE__, .data = policy}
 
 /** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
  * for all its subdomains. "" ends the restriction. A request that matches no entry of its host falls back to
