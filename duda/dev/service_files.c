@@ -32,9 +32,10 @@ static bool is_disabled_name(mk_str name)
  * another build. */
 static bool is_other_folder(mk_str name)
 {
-    static const mk_str known[] = {MK_STR_INIT("html"),   MK_STR_INIT("templates"),
-                                   MK_STR_INIT("assets"), MK_STR_INIT("migrations"),
-                                   MK_STR_INIT("build"),  MK_STR_INIT("node_modules")};
+    static const mk_str known[] = {MK_STR_INIT("html"),        MK_STR_INIT("templates"),
+                                   MK_STR_INIT("assets"),      MK_STR_INIT("migrations"),
+                                   MK_STR_INIT("build"),       MK_STR_INIT("node_modules"),
+                                   MK_STR_INIT("translations")};
     bool any = false;
     for (size_t i = 0; i < MK_LEN(known); i++)
         any = any || mk_str_eq(name, known[i]);

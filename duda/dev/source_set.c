@@ -47,7 +47,7 @@ static int folder_len(const char *path)
     return slash == path ? 1 : (int)(slash - path);
 }
 
-/* Sets the folder of the service, which also contains html/, and the folders of the templates and assets,
+/* Sets the folder of the service, which also contains html/, and the folders of the templates, assets and translations,
  * which are next to the main source. */
 static bool set_folders(struct dev_source_set *u, const char *main_source)
 {
@@ -57,7 +57,8 @@ static bool set_folders(struct dev_source_set *u, const char *main_source)
     return dev_paths_format(u->folder, "%.*s", len, u->path) &&
            dev_paths_format(u->env_path, "%s/.env", u->folder) &&
            dev_paths_format(u->templates, "%.*s/templates", templates, main_source) &&
-           dev_paths_format(u->assets, "%.*s/assets", templates, main_source);
+           dev_paths_format(u->assets, "%.*s/assets", templates, main_source) &&
+           dev_paths_format(u->translations, "%.*s/translations", templates, main_source);
 }
 
 bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths,
@@ -92,6 +93,7 @@ void dev_source_set_list_folders(const struct dev_source_set *u, struct mk_buf *
     struct dev_folder_scan scan;
     dev_list_tree(u->templates, TEMPLATES_DEPTH_MAX, NULL, folders);
     dev_list_tree(u->assets, ASSETS_DEPTH_MAX, NULL, folders);
+    dev_list_tree(u->translations, 0, NULL, folders);
     if (!u->is_service_folder)
         return;
     dev_folder_scan_begin(&scan, u->folder);
@@ -289,13 +291,14 @@ static uint64_t hash_files(const struct mk_buf *files)
     return list.len ? dev_inputs_hash(list) ^ dev_inputs_hash_text(list) : 0;
 }
 
-/* Returns whether the templates or assets have changed. The server reads them when it loads the service, so
+/* Returns whether the templates, assets or translations have changed. The server reads them when it loads the service, so
  * it must then be restarted. */
 static bool check_resources_changed(struct dev_source_set *u)
 {
     struct mk_buf files = mk_buf_growing(LIST_MAX);
     dev_list_tree(u->templates, TEMPLATES_DEPTH_MAX, &files, NULL);
     dev_list_tree(u->assets, ASSETS_DEPTH_MAX, &files, NULL);
+    dev_list_tree(u->translations, 0, &files, NULL);
     uint64_t stamp = hash_files(&files), before = u->stamp;
     mk_buf_free(&files);
     u->stamp = stamp;

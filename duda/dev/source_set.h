@@ -35,16 +35,17 @@ struct dev_source_set {
     bool is_service_folder; /* a folder whose files form one service */
     struct dev_source_unit *at[DEV_SOURCE_SET_MAX];
     size_t n;
-    char assets[PATH_MAX];     /* the assets folder, whether it exists or not */
-    char templates[PATH_MAX];  /* the templates folder, whether it exists or not */
-    uint64_t stamp;            /* hash of the files in both */
-    const char *extra;         /* a configuration file; NULL: none */
-    struct mk_buf extra_files; /* the configuration file, its includes and migrations, one per line */
-    uint64_t extra_stamp;      /* hash of the contents of these files */
-    char env_path[PATH_MAX];   /* the file `.env`, whether it exists or not */
-    uint64_t env_stamp;        /* hash of its contents */
-    char html[PATH_MAX];       /* the folder of static files; empty: missing */
-    bool is_changed;           /* the server must be restarted */
+    char assets[PATH_MAX];       /* the assets folder, whether it exists or not */
+    char translations[PATH_MAX]; /* the same for the translations */
+    char templates[PATH_MAX];    /* the templates folder, whether it exists or not */
+    uint64_t stamp;              /* hash of the files in both */
+    const char *extra;           /* a configuration file; NULL: none */
+    struct mk_buf extra_files;   /* the configuration file, its includes and migrations, one per line */
+    uint64_t extra_stamp;        /* hash of the contents of these files */
+    char env_path[PATH_MAX];     /* the file `.env`, whether it exists or not */
+    uint64_t env_stamp;          /* hash of its contents */
+    char html[PATH_MAX];         /* the folder of static files; empty: missing */
+    bool is_changed;             /* the server must be restarted */
 };
 
 /* On failure, reports the error and returns false. */

@@ -13,6 +13,7 @@
 #include <duda/cors.h>
 #include <duda/error.h>
 #include <duda/form.h>
+#include <duda/i18n.h>
 #include <duda/json.h>
 #include <duda/lock.h>
 #include <duda/log.h>

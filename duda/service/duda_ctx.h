@@ -70,10 +70,11 @@ struct duda_worker_ctx {
 
 /* The properties of a service that its handlers need. */
 struct duda_service_ref {
-    const void *settings;                     /* NULL: no configuration section */
-    mk_str scope;                             /* namespace of its state: see duda/scope.h */
-    const struct duda_share *share;           /* NULL: no shared state */
-    const struct duda_metric_tables *metrics; /* NULL: the service has no metrics */
+    const void *settings;                         /* NULL: no configuration section */
+    mk_str scope;                                 /* namespace of its state: see duda/scope.h */
+    const struct duda_share *share;               /* NULL: no shared state */
+    const struct duda_metric_tables *metrics;     /* NULL: the service has no metrics */
+    const struct duda_translations *translations; /* NULL: the service has none */
 };
 
 struct duda_crash_table;
@@ -81,6 +82,7 @@ struct duda_session_config;
 struct duda_after_task;
 struct duda_assets;
 struct duda_block;
+struct duda_catalog;
 struct duda_chunk;
 struct duda_component;
 struct duda_lock_waiter;
@@ -90,6 +92,7 @@ struct duda_stall_detector;
 struct duda_symbolizer;
 struct duda_topic_log;
 struct duda_topic_receiver;
+struct duda_translations;
 struct duda_middleware;
 struct duda_websocket_profile;
 struct duda_service_session_store;
@@ -117,6 +120,7 @@ struct duda_extras {
     const struct duda_middleware *errors;       /* error handlers to run, in call order */
     unsigned error_status;                      /* status of the error that the error handlers respond to */
     struct duda_validation_errors *form_errors; /* errors of the last form; NULL: no form was invalid */
+    const struct duda_catalog *language;        /* NULL: not chosen yet */
 };
 
 struct duda_param_value {

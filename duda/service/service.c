@@ -21,6 +21,7 @@
 #include "service/service_entry.h"
 #include "service/session_config.h"
 #include "service/share.h"
+#include "service/translations.h"
 #include "service/worker_ctx.h"
 
 static const char copy[1];
@@ -172,7 +173,8 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     *data = service_entry;
     return duda_symbolizer_add_object(config, &duda->sources, service) && service_entry->table &&
                    duda_render_load_templates(config, service, &service_entry->templates) &&
-                   duda_assets_load(config, service, service_entry->table, &service_entry->assets)
+                   duda_assets_load(config, service, service_entry->table, &service_entry->assets) &&
+                   duda_translations_load(config, service, &service_entry->has.translations)
                ? 0
                : -EINVAL;
 }

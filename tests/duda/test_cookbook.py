@@ -24,6 +24,9 @@ def prepare(monkey, site):
     for name, text in TEMPLATES.items():
         (folder / "templates" / name).write_text(text)
     (folder / "greeting.key").write_text("sesame\n")
+    (folder / "translations").mkdir()
+    for name, text in re.findall(r"^```\n# (translations/\w+\.txt)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
+        (folder / name).write_text(text)
     sections = re.search(r"^    \[GREETING\]\n(?:        .*\n)+", PAGE, re.MULTILINE)[0]
     monkey(sections=sections.replace("env:GREETING_KEY", f"file:{folder}/greeting.key"), plugins=[services.build(folder, name, source, packages=re.findall(r'"duda-(\w+)"', source))
                     for name, source in RECIPES.items()])
@@ -39,7 +42,7 @@ def post(server, path, body, *fields):
 
 
 def test_cookbook_has_all_recipes():
-    assert PAGE.count("```c\n") == len(RECIPES) == 14
+    assert PAGE.count("```c\n") == len(RECIPES) == 15
     assert list(TEMPLATES) == ["guests.html", "layout.html", "products.html"]
 
 
@@ -73,6 +76,21 @@ def test_feature_flags_recipe_changes_flags(server):
         assert server.get("/features/checkout2", "PUT", body=str(percent).encode()).status == 204
         assert statuses() == [status] * 3
     assert server.get("/features/checkout2", "PUT", body=b"1000").status == 413
+
+
+def test_translations_recipe_speaks_the_language_of_the_client(server):
+    def said(target, language):
+        answer = server.get(target, fields=[("Accept-Language", language)])
+        assert "Accept-Language" in answer["Vary"] and answer.status == 200
+        return answer
+
+    german = said("/welcome?name=Ana", "de-CH, en;q=0.5")
+    assert (german.text, german["Content-Language"]) == ("Guten Tag, Ana.\n", "de")
+    assert said("/welcome?name=Ana", "fr").text == "Good day, Ana.\n"
+    assert said("/welcome", "de").text == "Please enter your name.\n"
+    assert server.get("/welcome?name=Ana&language=de").text == "Guten Tag, Ana.\n"
+    assert server.get("/welcome?language=fr").status == 400
+    assert said("/welcome.html", "de").text == "<p>Please enter your name."
 
 
 def test_upload_recipe_limits_the_body(server):

@@ -41,7 +41,7 @@ WORDS = {"before_request": "DUDA_BEFORE", "app.use": "DUDA_BEFORE", "middleware"
          "flash": "duda_flash", "errorhandler": "DUDA_ERROR", "abort": "duda_problem", "StreamingResponse": "duda_flush", "Celery": "duda_jobs_enqueue",
          "axios": "duda_http_fetch", "logger": "duda_log", "ETag": "duda_auto_etag", "router": "DUDA_GROUP", "transaction": "duda_sql_transaction",
          "pagination": "duda_page_read", "Link header": "duda_page_links", "cursor": "duda_cursor_new", "readiness": "duda_set_readiness",
-         "graceful shutdown": "duda_end_on_drain", "heartbeat": "duda_sse_set_keep_alive", "socket.broadcast": "duda_topic_publish_others",
+         "i18n": "duda_translate", "gettext": "duda_translate", "graceful shutdown": "duda_end_on_drain", "heartbeat": "duda_sse_set_keep_alive", "socket.broadcast": "duda_topic_publish_others",
          "body as a file": "duda_body_save", "rate limit": "duda_store_rate_limit", "API key": "duda_auth_bearer", "metrics": "DUDA_COUNTER",
          "structured log": "duda_log_fields", "role": "duda_require_role", "environment variable": "duda_settings"}
 

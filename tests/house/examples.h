@@ -61,6 +61,8 @@ struct duda_http_client *http = NULL;
 extern const struct duda_schema rate_schema;
 struct duda_http_response response;
 struct duda_http_request request;
+/* ---- duda/i18n.h ---- */
+mk_str user;
 /* ---- duda/jobs.h ---- */
 mk_str payload, address;
 duda_job_fn send;

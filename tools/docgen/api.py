@@ -78,6 +78,7 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | password hash, JWT | bcrypt, PyJWT | duda_password_hash(), duda_jwt_verify() |
 | template, view, layout | `render_template()`, `res.render()`, Jinja, EJS, Mustache | duda_render() |
 | form with errors, shown again | WTForms, `validate_on_submit()`, express-validator | duda_render_form(), duda_bind_form_or_render() |
+| translation, i18n, localization, language | i18next, Flask-Babel, gettext | duda_translate(), duda_translations(), duda_language() |
 | server-sent events, WebSocket | `EventSource`, ws | duda_sse_send(), duda_websocket_open() |
 | keep-alive, heartbeat, reconnection of an event stream | sse-starlette `ping` | duda_sse_set_keep_alive(), duda_sse_last_id() |
 | broadcast, publish and subscribe | Socket.IO rooms | duda_topic_publish(), duda_topic_attach() |
