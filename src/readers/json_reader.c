@@ -268,6 +268,7 @@ bool mk_json_reader_name(struct mk_json_reader *c, mk_str *out)
 
 bool mk_json_reader_number(struct mk_json_reader *c, mk_str *out, bool *is_integer)
 {
+    (void)mk_json_reader_peek(c);
     mk_str rest = mk_str_skip(c->text, c->at);
     size_t len = mk_json_number_len(rest, is_integer);
     mk_str after = mk_str_skip(rest, len);
@@ -280,6 +281,7 @@ bool mk_json_reader_number(struct mk_json_reader *c, mk_str *out, bool *is_integ
 
 bool mk_json_reader_literal(struct mk_json_reader *c, mk_str word)
 {
+    (void)mk_json_reader_peek(c);
     if (!mk_str_starts(mk_str_skip(c->text, c->at), word))
         return false;
     c->at += word.len;

@@ -2,6 +2,7 @@
 /* JSON as values: parsed with the position of each error, found by name, index and path, and written. */
 #include <errno.h>
 #include <monkey/buf.h>
+#include <monkey/json_reader.h>
 #include <monkey/json_value.h>
 
 #include "unit/readers/test_allocator.h"
@@ -161,6 +162,25 @@ static void json_values_are_written_back(void **state)
     assert_str(mk_buf_str(&out), "null");
 }
 
+static void json_reader_skips_white_space_before_tokens(void **state)
+{
+    (void)state;
+    struct mk_json_reader r;
+    mk_str number;
+    bool is_integer;
+    const mk_str text = MK_STR("[ 12,\n\ttrue, x ]");
+    assert_true(mk_json_reader_init(&r, text, &pool, NULL, &error));
+    assert_true(mk_json_reader_expect(&r, '[', "an array"));
+    assert_true(mk_json_reader_number(&r, &number, &is_integer) && is_integer);
+    assert_str(number, "12");
+    assert_true(mk_json_reader_next_element(&r, ']'));
+    assert_false(mk_json_reader_literal(&r, MK_STR("false")));
+    assert_true(mk_json_reader_literal(&r, MK_STR("true")));
+    assert_true(mk_json_reader_next_element(&r, ']'));
+    assert_false(mk_json_reader_number(&r, &number, &is_integer));
+    assert_int_equal(r.info->offset, 13);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +190,7 @@ int main(void)
         fixture_test(json_errors_have_a_position, NULL, pool_free),
         fixture_test(json_limits_of_values_are_enforced, NULL, pool_free),
         fixture_test(json_values_are_written_back, NULL, pool_free),
+        fixture_test(json_reader_skips_white_space_before_tokens, NULL, pool_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
