@@ -48,7 +48,17 @@ mk_str duda_cookie_crypto_context(struct duda_ctx *d, mk_str name)
     if (!host.p)
         return MK_STR_NULL;
     host = duda_scope_state_host(d->owner ? d->owner->share : NULL, host);
-    return duda_sprintf(d, "%.*s\n%.*s\n%.*s", MK_STR_ARG(name), MK_STR_ARG(scope), MK_STR_ARG(host));
+    size_t len = name.len + scope.len + host.len + 2;
+    char *buf = duda_alloc(d, len);
+    if (!buf)
+        return MK_STR_NULL;
+    struct mk_buf out = mk_buf_fixed(buf, len);
+    mk_buf_add(&out, name);
+    mk_buf_add_char(&out, '\n');
+    mk_buf_add(&out, scope);
+    mk_buf_add_char(&out, '\n');
+    mk_buf_add(&out, host);
+    return mk_buf_str(&out);
 }
 
 /* Writes the expiry time before the text. */

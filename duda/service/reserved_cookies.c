@@ -19,8 +19,10 @@ const char *duda_reserved_cookie_name(struct duda_ctx *d, enum duda_reserved_coo
                                       struct duda_cookie_name *buf)
 {
     struct mk_buf name = mk_buf_fixed(buf->text, sizeof buf->text - 1);
-    mk_buf_addf(&name, "%s%.*s%s", duda_request_is_tls(d) ? "__Host-" : "", MK_STR_ARG(duda_scope(d)),
-                ends[cookie]);
+    if (duda_request_is_tls(d))
+        mk_buf_add(&name, MK_STR("__Host-"));
+    mk_buf_add(&name, duda_scope(d));
+    mk_buf_add(&name, mk_str_from_c(ends[cookie]));
     buf->text[name.len] = '\0';
     return buf->text;
 }

@@ -98,8 +98,7 @@ static void init_listed_session(struct duda_session *other, const struct duda_se
                                 const struct duda_session_entry *head)
 {
     *other = (struct duda_session){.d = s->d};
-    struct mk_buf key = mk_buf_fixed(other->key, sizeof other->key);
-    mk_hex_encode(&key, mk_str_of(head->key, sizeof head->key));
+    duda_session_set_key(other, (const unsigned char *)head->key);
 }
 
 int duda_session_revoke(struct duda_ctx *d, mk_str user, mk_str id)

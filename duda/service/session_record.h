@@ -16,11 +16,13 @@ struct duda_session_pair {
 struct duda_session {
     struct duda_ctx *d;
     bool exists, writes_cookie;
-    bool is_new;                   /* created in this request and not in the store yet */
-    bool is_renewed;               /* the ID was regenerated, so the user has presumably logged in */
-    bool is_revocation;            /* not a session: ends the sessions of a user, see session_user.h */
-    char id[DUDA_SESSION_ID_LEN];  /* session ID, as in the cookie */
-    char key[DUDA_SESSION_ID_LEN]; /* key in the store: see duda_session_derive_key() */
+    bool is_new;                  /* created in this request and not in the store yet */
+    bool is_renewed;              /* the ID was regenerated, so the user has presumably logged in */
+    bool is_revocation;           /* not a session: ends the sessions of a user, see session_user.h */
+    char id[DUDA_SESSION_ID_LEN]; /* session ID, as in the cookie */
+    /* Key in the store, and the same as text: see duda_session_derive_key(). */
+    unsigned char key_bytes[DUDA_SESSION_ID_LEN / 2];
+    char key[DUDA_SESSION_ID_LEN];
     unsigned char number[DUDA_REVOKED_SESSION_ID]; /* ID of a session in an encrypted cookie */
     int64_t began, used;
     struct duda_session_pair *pairs;

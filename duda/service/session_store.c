@@ -72,14 +72,23 @@ static mk_str store_key_text(const struct duda_session *s)
 /* IDs have 256 random bits, so a plain hash without a secret does not reveal them. */
 int duda_session_derive_key(struct duda_session *s)
 {
-    char hash[DUDA_SESSION_ID_LEN / 2];
-    struct mk_buf text = mk_buf_fixed(s->key, sizeof s->key);
-    mk_str purpose = session_crypto_context(s);
-    if (!purpose.p)
+    char buf[64 + sizeof s->id], hash[sizeof s->key_bytes];
+    struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_add(&name, MK_STR("duda session "));
+    mk_buf_add(&name, mk_str_of(s->id, sizeof s->id));
+    mk_str context = duda_cookie_crypto_context(s->d, mk_buf_str(&name));
+    if (!context.p)
         return -ENOMEM;
-    mk_hmac_sha256(MK_STR("duda session"), purpose, hash);
-    mk_hex_encode(&text, mk_str_of(hash, sizeof hash));
+    mk_sha256(context, hash);
+    duda_session_set_key(s, (const unsigned char *)hash);
     return 0;
+}
+
+void duda_session_set_key(struct duda_session *s, const unsigned char key[DUDA_SESSION_ID_LEN / 2])
+{
+    struct mk_buf text = mk_buf_fixed(s->key, sizeof s->key);
+    memcpy(s->key_bytes, key, sizeof s->key_bytes);
+    mk_hex_encode(&text, mk_str_of((const char *)key, sizeof s->key_bytes));
 }
 
 /* Cookie keys must not be reused, so each purpose of a record has a derived key. */
@@ -166,18 +175,6 @@ static int encode_signed_record(const struct duda_session *s, char *buf, mk_str 
 
 /* ---- Sessions in shared memory ---- */
 
-struct session_shm_id {
-    unsigned char bytes[DUDA_SESSION_SHM_ID];
-};
-
-static struct session_shm_id session_shm_id(const struct duda_session *s)
-{
-    struct session_shm_id id;
-    for (size_t i = 0; i < sizeof id.bytes; i++)
-        id.bytes[i] = (unsigned char)(mk_char_hex(s->key[2 * i]) * 16 + mk_char_hex(s->key[2 * i + 1]));
-    return id;
-}
-
 static int save_in_memory(const struct duda_session *s, mk_str record, uint32_t left)
 {
     const struct duda_session_shm *shm = &s->d->worker_ctx->session_config->shm;
@@ -186,10 +183,9 @@ static int save_in_memory(const struct duda_session *s, mk_str record, uint32_t 
     const struct duda_session_shm_client shm_client = {.address = duda_session_shm_hash_client(shm, &client),
                                                        .is_known = s->is_renewed,
                                                        .is_revocation = s->is_revocation};
-    struct session_shm_id id = session_shm_id(s);
     if (s->is_new)
-        return duda_session_shm_insert(shm, id.bytes, record, &shm_client, s->used, left) ? 0 : -EBUSY;
-    return duda_session_shm_replace(shm, id.bytes, record, &shm_client, s->used, left) ? 0 : -ENOENT;
+        return duda_session_shm_insert(shm, s->key_bytes, record, &shm_client, s->used, left) ? 0 : -EBUSY;
+    return duda_session_shm_replace(shm, s->key_bytes, record, &shm_client, s->used, left) ? 0 : -ENOENT;
 }
 
 static int load_from_memory(struct duda_session *s, mk_str *out)
@@ -197,10 +193,9 @@ static int load_from_memory(struct duda_session *s, mk_str *out)
     char *buf = duda_session_record_buf(s);
     struct mk_buf record = mk_buf_fixed(buf, DUDA_SESSION_MAX);
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
-    struct session_shm_id id = session_shm_id(s);
     if (!buf)
         return -ENOMEM;
-    if (!duda_session_shm_load(&v->shm, id.bytes, mk_request_time(s->d->request),
+    if (!duda_session_shm_load(&v->shm, s->key_bytes, mk_request_time(s->d->request),
                                (uint32_t)ms_to_seconds(v->idle_ms) + 1, &record))
         return -ENOENT;
     *out = mk_buf_str(&record);
@@ -267,8 +262,7 @@ int duda_session_store_check(struct duda_session *s, int64_t *used)
     mk_str record;
     if (store)
         return store->load(s->d, store_key_text(s), &record);
-    struct session_shm_id id = session_shm_id(s);
-    int64_t ends = duda_session_shm_expiry(&v->shm, id.bytes, mk_request_time(s->d->request));
+    int64_t ends = duda_session_shm_expiry(&v->shm, s->key_bytes, mk_request_time(s->d->request));
     int64_t since = ends - ms_to_seconds(v->idle_ms) - duda_session_write_interval_s(v);
     if (ends && since > *used)
         *used = since;
@@ -280,8 +274,7 @@ int duda_session_store_delete(struct duda_session *s)
     const struct duda_session_store *store = session_store_of(s->d);
     if (store)
         return store->destroy(s->d, store_key_text(s));
-    struct session_shm_id id = session_shm_id(s);
-    return duda_session_shm_delete(&s->d->worker_ctx->session_config->shm, id.bytes) ? 0 : -ENOENT;
+    return duda_session_shm_delete(&s->d->worker_ctx->session_config->shm, s->key_bytes) ? 0 : -ENOENT;
 }
 
 void duda_session_store_free_all(struct duda_worker_ctx *worker_ctx)

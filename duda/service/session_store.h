@@ -22,6 +22,8 @@ bool duda_session_is_in_memory(struct duda_ctx *d);
 
 /* Derives the store key from s->id. Returns 0 or -ENOMEM. */
 int duda_session_derive_key(struct duda_session *s);
+/* Sets the store key. */
+void duda_session_set_key(struct duda_session *s, const unsigned char key[DUDA_SESSION_ID_LEN / 2]);
 /* Loads the session with s->key: 0, -ENOENT, or the error of the store. */
 int duda_session_store_load(struct duda_session *s);
 /* Returns -ENOENT if another request has destroyed or regenerated the session, which is then not

@@ -107,8 +107,7 @@ static void encode_entry(const struct duda_session *s, struct mk_buf *out)
     uint64_t times[2] = {htobe64((uint64_t)s->began), htobe64((uint64_t)request_now(s))};
     mk_str ip = duda_client_ip(s->d), agent = mk_str_first(duda_header(s->d, "User-Agent"), AGENT_MAX);
     ip = mk_str_first(ip, UINT8_MAX);
-    for (size_t i = 0; i < sizeof s->key; i += 2)
-        mk_buf_add_char(out, (char)(mk_char_hex(s->key[i]) * 16 + mk_char_hex(s->key[i + 1])));
+    mk_buf_add(out, mk_str_of((const char *)s->key_bytes, sizeof s->key_bytes));
     mk_buf_add(out, mk_str_of((const char *)times, sizeof times));
     mk_buf_add_char(out, (char)ip.len);
     mk_buf_add(out, ip);

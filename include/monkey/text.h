@@ -96,6 +96,8 @@ MK_API void mk_hex_encode(struct mk_buf *out, mk_str text);
 
 /** Compares in constant time, independent of the contents. The lengths are not secret. */
 MK_API bool mk_consttime_eq(mk_str a, mk_str b);
+/** SHA-256 (FIPS 180-4). */
+MK_API void mk_sha256(mk_str text, char out[32]);
 /** HMAC-SHA-256 (RFC 2104), for instance to derive one secret from another; `text` then names the purpose. */
 MK_API void mk_hmac_sha256(mk_str key, mk_str text, char out[32]);
 /** Fills the memory with cryptographically secure random bytes. */

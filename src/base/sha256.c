@@ -49,21 +49,27 @@ static void expand_schedule(const unsigned char *block, uint32_t w[ROUNDS])
     }
 }
 
+/* The working variables are not shifted in each round: in round i, the variable `n` (0 is a, 7 is h) is in
+ * v[(n - i) % 8]. */
+__attribute__((always_inline)) static inline void hash_round(uint32_t v[8], unsigned i, uint32_t constant)
+{
+    uint32_t a = v[(0 - i) % 8], b = v[(1 - i) % 8], c = v[(2 - i) % 8], e = v[(4 - i) % 8];
+    uint32_t t = v[(7 - i) % 8] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
+                 (v[(6 - i) % 8] ^ (e & (v[(5 - i) % 8] ^ v[(6 - i) % 8]))) + constant;
+    v[(3 - i) % 8] += t;
+    v[(7 - i) % 8] =
+        t + (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) + ((a & b) | (c & (a | b)));
+}
+
 static void hash_block(struct sha256_state *s)
 {
     uint32_t w[ROUNDS], v[8];
     expand_schedule(s->block, w);
     memcpy(v, s->h, sizeof v);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        uint32_t e = v[4], a = v[0];
-        uint32_t t = v[7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
-                     ((e & v[5]) ^ (~e & v[6])) + constants[i] + w[i];
-        uint32_t u = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) +
-                     ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof *v);
-        v[4] += t;
-        v[0] = t + u;
-    }
+    for (unsigned i = 0; i < ROUNDS; i += 8)
+#pragma GCC unroll 8 /* then the compiler keeps the variables in registers */
+        for (unsigned k = 0; k < 8; k++)
+            hash_round(v, k, constants[i + k] + w[i + k]);
     for (unsigned i = 0; i < 8; i++)
         s->h[i] += v[i];
 }
@@ -105,12 +111,12 @@ static void sha256_final(struct sha256_state *s, unsigned char out[MK_SHA256_LEN
     explicit_bzero(s, sizeof *s);
 }
 
-void mk_sha256(mk_str text, unsigned char out[MK_SHA256_LEN])
+void mk_sha256(mk_str text, char out[MK_SHA256_LEN])
 {
     struct sha256_state s;
     sha256_init(&s);
     sha256_update(&s, text);
-    sha256_final(&s, out);
+    sha256_final(&s, (unsigned char *)out);
 }
 
 /* Hashes the padded key and the data. */
@@ -132,7 +138,7 @@ void mk_hmac_sha256(mk_str key, mk_str text, char out[32])
 {
     unsigned char buf[BLOCK] = {0}, inner[MK_SHA256_LEN], sum[MK_SHA256_LEN];
     if (key.len > BLOCK)
-        mk_sha256(key, buf);
+        mk_sha256(key, (char *)buf);
     else if (key.len)
         memcpy(buf, key.p, key.len);
     hash_padded_key(buf, 0x36, text, inner);

@@ -9,6 +9,4 @@
 
 enum { MK_SHA256_LEN = 32 };
 
-void mk_sha256(mk_str text, unsigned char out[MK_SHA256_LEN]);
-
 #endif

@@ -3,19 +3,18 @@
 
 #include "unit/test.h"
 
-static void expect(const unsigned char sum[MK_SHA256_LEN], const char *hex)
+static void expect(const char sum[MK_SHA256_LEN], const char *hex)
 {
     char buffer[2 * MK_SHA256_LEN + 1];
     struct mk_buf b = mk_buf_fixed(buffer, sizeof buffer);
-    mk_hex_encode(&b, mk_str_of((const char *)sum, MK_SHA256_LEN));
+    mk_hex_encode(&b, mk_str_of(sum, MK_SHA256_LEN));
     mk_buf_add_char(&b, '\0');
     assert_string_equal(buffer, hex);
 }
 
 static void sha256_matches_the_standard(void **state)
 {
-    unsigned char sum[MK_SHA256_LEN];
-    char repeated[1000];
+    char sum[MK_SHA256_LEN], repeated[1000];
     (void)state;
     mk_sha256(MK_STR(""), sum);
     expect(sum, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -40,19 +39,19 @@ static void hmac_sha256_matches_the_rfc(void **state)
     (void)state;
     memset(key, 0x0b, 20);
     mk_hmac_sha256(mk_str_of(key, 20), MK_STR("Hi There"), sum);
-    expect((const unsigned char *)sum, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+    expect(sum, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
     mk_hmac_sha256(MK_STR("Jefe"), MK_STR("what do ya want for nothing?"), sum);
-    expect((const unsigned char *)sum, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    expect(sum, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     memset(key, 0xaa, sizeof key);
     mk_hmac_sha256(mk_str_of(key, sizeof key),
                    MK_STR("Test Using Larger Than Block-Size Key - Hash Key First"), sum);
-    expect((const unsigned char *)sum, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+    expect(sum, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
     mk_hmac_sha256(
         mk_str_of(key, sizeof key),
         MK_STR("This is a test using a larger than block-size key and a larger than block-size data. The key "
                "needs to be hashed before being used by the HMAC algorithm."),
         sum);
-    expect((const unsigned char *)sum, "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2");
+    expect(sum, "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2");
 }
 
 int main(void)
