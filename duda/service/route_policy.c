@@ -2,7 +2,10 @@
 #include "service/route_policy.h"
 
 #include <duda/middleware.h>
+#include <errno.h>
 #include <monkey/text.h>
+
+#include "service/response.h"
 
 /* Returns a DUDA_BEFORE() entry at the source line of another entry. */
 static struct duda_route *new_before(struct mk_config *config, const struct duda_route *entry,
@@ -31,42 +34,57 @@ struct rate_limit {
     struct duda_rate rate;
     struct duda_rate_table *table;
     mk_str (*key)(struct duda_ctx *d); /* NULL: client address */
-    mk_str name;
+    uint64_t name_hash;
+    mk_str max_text; /* rate.max */
 };
-
-static mk_str address_key(struct duda_ctx *d, struct mk_addr *buf)
-{
-    mk_addr_client_prefix(mk_request_client_addr(d->request), buf);
-    return mk_str_of((const char *)buf->ip, sizeof buf->ip);
-}
 
 /* Counts a use of the limit. All limits share a table, so the key contains the name of the limit. */
 static bool count_use(struct duda_ctx *d, const struct rate_limit *limit, struct duda_rate_state *state)
 {
     struct mk_addr address;
     mk_str key = limit->key ? limit->key(d) : MK_STR_NULL;
-    const struct {
-        uint64_t name, is_address, key;
-    } use = {mk_hash(&limit->table->key, limit->name), !key.p,
-             mk_hash(&limit->table->key, key.p ? key : address_key(d, &address))};
+    struct {
+        uint64_t name, is_address, key[sizeof address.ip / sizeof(uint64_t)];
+    } use = {.name = limit->name_hash, .is_address = !key.p};
+    if (key.p) {
+        use.key[0] = mk_hash(&limit->table->key, key);
+    } else {
+        mk_addr_client_prefix(mk_request_client_addr(d->request), &address);
+        memcpy(use.key, address.ip, sizeof address.ip);
+    }
     return duda_rate_table_use(limit->table, mk_str_of((const char *)&use, sizeof use), &limit->rate,
                                mk_request_time(d->request), state);
 }
 
-static int set_number_header(struct duda_ctx *d, const char *name, uint32_t n)
+static int add_number_header(struct duda_ctx *d, mk_str name, uint32_t n)
 {
-    char buf[24];
-    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    enum { DIGITS = 10 };
+    char *buf = mk_request_alloc(d->request, DIGITS);
+    if (!buf)
+        return -ENOMEM;
+    struct mk_buf text = mk_buf_fixed(buf, DIGITS);
     mk_buf_add_num(&text, n);
-    return duda_header_set(d, name, mk_buf_str(&text));
+    return mk_response_add_header_nocopy(d->response, name, mk_buf_str(&text));
+}
+
+/* Removes the headers of an outer limit. */
+static void remove_rate_headers(struct duda_ctx *d)
+{
+    (void)mk_response_remove_header(d->response, MK_STR("RateLimit-Limit"));
+    (void)mk_response_remove_header(d->response, MK_STR("RateLimit-Remaining"));
+    (void)mk_response_remove_header(d->response, MK_STR("RateLimit-Reset"));
 }
 
 static int set_rate_headers(struct duda_ctx *d, const struct rate_limit *limit,
                             const struct duda_rate_state *state)
 {
-    int e = set_number_header(d, "RateLimit-Limit", limit->rate.max);
-    e = e ? e : set_number_header(d, "RateLimit-Remaining", state->remaining);
-    return e ? e : set_number_header(d, "RateLimit-Reset", state->reset_s);
+    if (duda_response_head_is_final(d))
+        return -EALREADY;
+    if (mk_response_header(d->response, MK_STR("RateLimit-Limit")).p)
+        remove_rate_headers(d);
+    int e = mk_response_add_header_nocopy(d->response, MK_STR("RateLimit-Limit"), limit->max_text);
+    e = e ? e : add_number_header(d, MK_STR("RateLimit-Remaining"), state->remaining);
+    return e ? e : add_number_header(d, MK_STR("RateLimit-Reset"), state->reset_s);
 }
 
 static duda_verdict check_rate(struct duda_ctx *d)
@@ -76,7 +94,7 @@ static duda_verdict check_rate(struct duda_ctx *d)
     bool is_allowed = count_use(d, limit, &state);
     int e = set_rate_headers(d, limit, &state);
     if (!e && !is_allowed)
-        e = set_number_header(d, "Retry-After", state.reset_s);
+        e = add_number_header(d, MK_STR("Retry-After"), state.reset_s);
     return e ? e : is_allowed ? DUDA_NEXT : 429;
 }
 
@@ -88,8 +106,13 @@ const struct duda_route *duda_route_policy_rate(struct mk_config *config, const 
     if (!limit || !table)
         return NULL;
     duda_rate_table_init(table);
-    *limit = (struct rate_limit){*rate, table, entry->rate_key, mk_config_copy(config, name)};
-    return limit->name.p ? new_before(config, entry, ".rate", check_rate, limit) : NULL;
+    mk_str max = mk_str_from_c(entry->rate);
+    *limit = (struct rate_limit){.rate = *rate,
+                                 .table = table,
+                                 .key = entry->rate_key,
+                                 .name_hash = mk_hash(&table->key, name),
+                                 .max_text = mk_config_copy(config, mk_str_cut(&max, '/'))};
+    return limit->max_text.p ? new_before(config, entry, ".rate", check_rate, limit) : NULL;
 }
 
 /* ---- CORS ---- */
@@ -162,18 +185,26 @@ const char *duda_route_policy_cors_error(const struct duda_cors *cors)
     return NULL;
 }
 
+/* The value must live until the end of the request. */
+static void set_cors_header(struct mk_response *response, mk_str name, mk_str value)
+{
+    if (mk_response_header(response, name).p)
+        (void)mk_response_remove_header(response, name);
+    (void)mk_response_add_header_nocopy(response, name, value);
+}
+
 void duda_route_policy_add_cors_headers(struct mk_request *request, struct mk_response *response,
                                         const struct duda_cors *cors)
 {
     mk_str origin = mk_request_header(request, MK_STR("Origin"));
-    if (!allows_all(cors))
-        (void)mk_response_add_header(response, MK_STR("Vary"), MK_STR("Origin"));
+    bool has_list = !allows_all(cors);
+    if (has_list)
+        (void)mk_response_add_header_nocopy(response, MK_STR("Vary"), MK_STR("Origin"));
     if (!allows_origin(cors, origin))
         return;
-    (void)mk_response_set_header(response, MK_STR("Access-Control-Allow-Origin"),
-                                 allows_all(cors) ? MK_STR("*") : origin);
+    set_cors_header(response, MK_STR("Access-Control-Allow-Origin"), has_list ? origin : MK_STR("*"));
     if (cors->credentials)
-        (void)mk_response_set_header(response, MK_STR("Access-Control-Allow-Credentials"), MK_STR("true"));
+        set_cors_header(response, MK_STR("Access-Control-Allow-Credentials"), MK_STR("true"));
     if (cors->expose)
         (void)mk_response_set_header(response, MK_STR("Access-Control-Expose-Headers"),
                                      mk_str_from_c(cors->expose));
