@@ -9,26 +9,6 @@
 
 enum { NAME_MAX_LEN = 256, DEPTH_MAX = 4, JSON_MAX = 16 << 20, SECOND_US = 1000000 };
 
-/* The conversions that depend only on the type of the value and on the size of the member. */
-enum fast_form {
-    FORM_OTHER,
-    FORM_INT64,  /* an INTEGER is copied */
-    FORM_INT32,  /* an INTEGER is copied, if it fits */
-    FORM_DOUBLE, /* a REAL is copied */
-    FORM_BOOL,   /* an INTEGER is copied, if it is 0 or 1 */
-    FORM_TEXT    /* a TEXT is copied */
-};
-
-/* A column, and the member that it is stored in. */
-struct sql_column_binding {
-    enum fast_form form;
-    size_t offset; /* of the member in the outermost struct */
-    size_t base;   /* of the struct with the member */
-    const struct duda_schema_field *field;
-    size_t field_size;
-    size_t column;
-};
-
 /* ---- Matching of columns ---- */
 
 static bool is_named(mk_str column, mk_str prefix, const char *name)
@@ -62,21 +42,22 @@ static bool has_columns_of(const struct duda_sql_result *result, mk_str prefix)
     return false;
 }
 
-static enum fast_form fast_form_of(const struct duda_schema_field *m)
+static enum sql_column_form column_form_of(const struct duda_schema_field *m)
 {
     if (m->is_list || m->presence_offset)
-        return FORM_OTHER;
+        return SQL_COLUMN_OTHER;
     if (m->kind == DUDA_KIND_INTEGER && m->is_signed)
-        return m->size == 8 ? FORM_INT64 : m->size == 4 ? FORM_INT32 : FORM_OTHER;
-    return m->kind == DUDA_KIND_DOUBLE   ? FORM_DOUBLE
-           : m->kind == DUDA_KIND_BOOL   ? FORM_BOOL
-           : m->kind == DUDA_KIND_STRING ? FORM_TEXT
-                                         : FORM_OTHER;
+        return m->size == 8 ? SQL_COLUMN_INT64 : m->size == 4 ? SQL_COLUMN_INT32 : SQL_COLUMN_OTHER;
+    return m->kind == DUDA_KIND_DOUBLE   ? SQL_COLUMN_DOUBLE
+           : m->kind == DUDA_KIND_BOOL   ? SQL_COLUMN_BOOL
+           : m->kind == DUDA_KIND_STRING ? SQL_COLUMN_TEXT
+                                         : SQL_COLUMN_OTHER;
 }
 
 /* A struct, and the prefix of the names of its columns, such as "home.". */
 struct prefix {
     const struct duda_schema *schema;
+    size_t n_matched; /* number of members that match_in_order() has matched */
     size_t base;
     mk_str name;
     unsigned depth;
@@ -130,7 +111,7 @@ static int match_member(struct sql_row_binding *b, const struct duda_sql_result 
     if (b->n == result->n_columns)
         return set_match_error(b, "the column", result->columns[column], "belongs to two members");
     struct sql_column_binding *c = &b->columns[b->n++];
-    c->form = fast_form_of(m);
+    c->form = column_form_of(m);
     c->column = column;
     c->offset = prefix->base + m->offset;
     c->base = prefix->base;
@@ -147,9 +128,37 @@ static int match_struct(struct sql_row_binding *b, const struct duda_sql_result 
     if (schema->n && !schema->field_size)
         return set_match_error(b, "the schema", mk_str_from_c(schema->name ? schema->name : ""),
                                "has no `.field_size`: use DUDA_SCHEMA()");
-    for (size_t i = 0; i < schema->n && !e; i++)
+    for (size_t i = prefix->n_matched; i < schema->n && !e; i++)
         e = match_member(b, result, duda_schema_field_at(schema, i), prefix);
     return e;
+}
+
+/* Does the column have this name? Without a call, because most columns of a request are compared here. */
+static inline bool is_same_name(mk_str column, const char *name)
+{
+    for (size_t i = 0; i < column.len; i++)
+        if (!name[i] || column.p[i] != name[i])
+            return false;
+    return !name[column.len];
+}
+
+/* Matches the members of the outermost struct as long as the columns have their order, as is usual. Returns the
+ * number of these members. */
+static size_t match_in_order(struct sql_row_binding *b, const struct duda_sql_result *result,
+                             const struct duda_schema *schema)
+{
+    size_t n = result->n_columns < schema->n ? result->n_columns : schema->n;
+    for (; b->n < n; b->n++) {
+        const struct duda_schema_field *m = duda_schema_field_at(schema, b->n);
+        if (!is_same_name(result->columns[b->n], m->name))
+            break;
+        b->columns[b->n] = (struct sql_column_binding){.form = column_form_of(m),
+                                                       .offset = m->offset,
+                                                       .field = m,
+                                                       .field_size = schema->field_size,
+                                                       .column = b->n};
+    }
+    return b->n;
 }
 
 static bool is_column_bound(const struct sql_row_binding *b, size_t column)
@@ -183,11 +192,14 @@ int sql_row_binding_prepare(struct sql_row_binding *b, const struct duda_sql_res
     b->errors = NULL;
     /* Clearing the whole arrays would take as long as matching a column. */
     b->message[0] = b->json_error[0] = '\0';
-    b->columns =
-        (struct sql_column_binding *)memory->alloc(memory->ctx, (result->n_columns + 1) * sizeof *b->columns);
+    b->columns = b->few;
+    if (result->n_columns > MK_LEN(b->few))
+        b->columns =
+            (struct sql_column_binding *)memory->alloc(memory->ctx, result->n_columns * sizeof *b->columns);
     if (!b->columns)
         return -ENOMEM;
-    int e = match_struct(b, result, &(struct prefix){.schema = schema});
+    size_t n = schema->field_size ? match_in_order(b, result, schema) : 0;
+    int e = n == schema->n ? 0 : match_struct(b, result, &(struct prefix){.schema = schema, .n_matched = n});
     return e ? e : check_other_columns(b, result);
 }
 
@@ -423,84 +435,80 @@ static reason store_value(struct sql_row_binding *b, const struct sql_column_bin
     return "is for a member of an unknown type";
 }
 
-/* The values of one column and the structs that receive them, n of each. `n_columns` is the distance of the
- * values, struct_size that of the structs. */
+/* The values of one column and the members that receive them, n of each. `n_columns` is the distance of the
+ * values, struct_size that of the members. */
 struct column_walk {
     const struct duda_sql_value *value;
-    char *out; /* the outermost struct */
+    char *member;
     size_t n_columns, struct_size, n;
 };
 
-static const struct duda_sql_value *value_at(const struct column_walk *w, size_t i)
+/* Returns false if the value needs store_value(). */
+static inline bool store_plain_value(enum sql_column_form form, const struct duda_sql_value *v, char *at)
 {
-    return w->value + i * w->n_columns;
-}
-
-/* Each function below stores values from index i on while they have the type that the member expects. Returns
- * the index of the first other value, or w->n. */
-
-static size_t store_int64_values(const struct column_walk *w, size_t i, size_t offset)
-{
-    char *at = w->out + offset + i * w->struct_size;
-    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_INTEGER; i++, at += w->struct_size)
-        memcpy(at, &value_at(w, i)->number, sizeof(int64_t));
-    return i;
-}
-
-static size_t store_int32_values(const struct column_walk *w, size_t i, size_t offset)
-{
-    char *at = w->out + offset + i * w->struct_size;
-    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_INTEGER; i++, at += w->struct_size) {
-        int32_t small = (int32_t)value_at(w, i)->number;
-        if (small != value_at(w, i)->number)
-            break;
+    bool is_plain = v->type == (form == SQL_COLUMN_DOUBLE ? DUDA_SQL_REAL
+                                : form == SQL_COLUMN_TEXT ? DUDA_SQL_TEXT
+                                                          : DUDA_SQL_INTEGER);
+    int32_t small = (int32_t)v->number;
+    if (!is_plain || (form == SQL_COLUMN_INT32 && small != v->number) ||
+        (form == SQL_COLUMN_BOOL && (uint64_t)v->number > 1))
+        return false;
+    if (form == SQL_COLUMN_INT32)
         memcpy(at, &small, sizeof small);
+    else if (form == SQL_COLUMN_BOOL)
+        *at = (char)v->number;
+    else if (form == SQL_COLUMN_TEXT)
+        memcpy(at, &v->text, sizeof v->text);
+    else if (form == SQL_COLUMN_DOUBLE)
+        memcpy(at, &v->real, sizeof v->real);
+    else
+        memcpy(at, &v->number, sizeof v->number);
+    return true;
+}
+
+/* Stores values from index i on, as long as they have the type that the member expects. Returns the index of
+ * the first other value, or w.n. `form` is a constant: there is a loop for each. */
+__attribute__((always_inline)) static inline size_t walk_column(struct column_walk w, size_t i,
+                                                                enum sql_column_form form)
+{
+    const struct duda_sql_value *v = w.value + i * w.n_columns;
+    char *at = w.member + i * w.struct_size;
+    while (i < w.n && store_plain_value(form, v, at)) {
+        i++;
+        v += w.n_columns;
+        at += w.struct_size;
     }
     return i;
 }
 
-static size_t store_double_values(const struct column_walk *w, size_t i, size_t offset)
+static size_t store_plain_values(const struct column_walk *w, size_t i, enum sql_column_form form)
 {
-    char *at = w->out + offset + i * w->struct_size;
-    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_REAL; i++, at += w->struct_size)
-        memcpy(at, &value_at(w, i)->real, sizeof(double));
-    return i;
-}
-
-static size_t store_bool_values(const struct column_walk *w, size_t i, size_t offset)
-{
-    char *at = w->out + offset + i * w->struct_size;
-    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_INTEGER; i++, at += w->struct_size) {
-        if ((uint64_t)value_at(w, i)->number > 1)
-            break;
-        *at = (char)value_at(w, i)->number;
-    }
-    return i;
-}
-
-static size_t store_text_values(const struct column_walk *w, size_t i, size_t offset)
-{
-    char *at = w->out + offset + i * w->struct_size;
-    for (; i < w->n && value_at(w, i)->type == DUDA_SQL_TEXT; i++, at += w->struct_size)
-        memcpy(at, &value_at(w, i)->text, sizeof(mk_str));
-    return i;
-}
-
-static size_t store_plain_values(const struct column_walk *w, size_t i, const struct sql_column_binding *c)
-{
-    switch (c->form) {
-    case FORM_INT64:
-        return store_int64_values(w, i, c->offset);
-    case FORM_INT32:
-        return store_int32_values(w, i, c->offset);
-    case FORM_DOUBLE:
-        return store_double_values(w, i, c->offset);
-    case FORM_BOOL:
-        return store_bool_values(w, i, c->offset);
-    case FORM_TEXT:
-        return store_text_values(w, i, c->offset);
-    case FORM_OTHER:
+    switch (form) {
+    case SQL_COLUMN_INT64:
+        return walk_column(*w, i, SQL_COLUMN_INT64);
+    case SQL_COLUMN_INT32:
+        return walk_column(*w, i, SQL_COLUMN_INT32);
+    case SQL_COLUMN_DOUBLE:
+        return walk_column(*w, i, SQL_COLUMN_DOUBLE);
+    case SQL_COLUMN_BOOL:
+        return walk_column(*w, i, SQL_COLUMN_BOOL);
+    case SQL_COLUMN_TEXT:
+        return walk_column(*w, i, SQL_COLUMN_TEXT);
+    case SQL_COLUMN_OTHER:
         break;
+    }
+    return i;
+}
+
+/* Stores the values of one row. Returns the index of the first binding whose value needs store_value(), from
+ * `i` on; or b->n. */
+static size_t store_plain_row(const struct sql_row_binding *b, size_t i, const struct duda_sql_value *row,
+                              char *out)
+{
+    for (; i < b->n; i++) {
+        const struct sql_column_binding *c = &b->columns[i];
+        if (c->form == SQL_COLUMN_OTHER || !store_plain_value(c->form, row + c->column, out + c->offset))
+            break;
     }
     return i;
 }
@@ -514,20 +522,36 @@ static int set_value_error(struct sql_row_binding *b, size_t row, const struct s
     return why == out_of_memory ? -ENOMEM : -EPROTO;
 }
 
+static int store_row(struct sql_row_binding *b, const struct duda_sql_value *row, size_t number, char *out)
+{
+    for (size_t i = 0; (i = store_plain_row(b, i, row, out)) < b->n; i++) {
+        const struct sql_column_binding *c = &b->columns[i];
+        reason why = store_value(b, c, row + c->column, out);
+        if (why)
+            return set_value_error(b, number, c, why);
+    }
+    return 0;
+}
+
 /* Works column by column, which takes half the instructions of a walk by rows: the form of a column is looked
  * up once. */
 int sql_row_binding_store(struct sql_row_binding *b, const struct duda_sql_result *result, size_t first,
                           size_t n, size_t struct_size, void *out)
 {
-    struct column_walk w = {
-        .out = (char *)out, .n_columns = result->n_columns, .struct_size = struct_size, .n = n};
+    const struct duda_sql_value *row = duda_sql_cell(result, first, 0);
+    if (n == 1)
+        return store_row(b, row, first, (char *)out);
     for (size_t i = 0; i < b->n; i++) {
         const struct sql_column_binding *c = &b->columns[i];
-        w.value = duda_sql_cell(result, first, c->column);
-        for (size_t row = 0; (row = store_plain_values(&w, row, c)) < n; row++) {
-            reason why = store_value(b, c, value_at(&w, row), w.out + row * struct_size);
+        const struct column_walk w = {.value = row + c->column,
+                                      .member = (char *)out + c->offset,
+                                      .n_columns = result->n_columns,
+                                      .struct_size = struct_size,
+                                      .n = n};
+        for (size_t k = 0; (k = store_plain_values(&w, k, c->form)) < n; k++) {
+            reason why = store_value(b, c, w.value + k * w.n_columns, (char *)out + k * struct_size);
             if (why)
-                return set_value_error(b, first + row, c, why);
+                return set_value_error(b, first + k, c, why);
         }
     }
     return 0;

@@ -7,10 +7,33 @@
 #include <duda/schema.h>
 #include <duda/sql.h>
 
-enum { SQL_BINDING_MESSAGE_MAX = 256 };
+enum { SQL_BINDING_MESSAGE_MAX = 256, SQL_BINDING_FEW = 12 };
 
+/* How the values of a column are stored. All conversions but SQL_COLUMN_OTHER depend only on the type of the
+ * value and on the size of the member. */
+enum sql_column_form {
+    SQL_COLUMN_OTHER,
+    SQL_COLUMN_INT64,  /* an INTEGER is copied */
+    SQL_COLUMN_INT32,  /* an INTEGER is copied, if it fits */
+    SQL_COLUMN_DOUBLE, /* a REAL is copied */
+    SQL_COLUMN_BOOL,   /* an INTEGER is copied, if it is 0 or 1 */
+    SQL_COLUMN_TEXT    /* a TEXT is copied */
+};
+
+/* A column, and the member that it is stored in. */
+struct sql_column_binding {
+    enum sql_column_form form;
+    size_t offset; /* of the member in the outermost struct */
+    size_t base;   /* of the struct with the member */
+    const struct duda_schema_field *field;
+    size_t field_size;
+    size_t column;
+};
+
+/* Must not be moved after sql_row_binding_prepare(). */
 struct sql_row_binding {
-    struct sql_column_binding *columns;
+    struct sql_column_binding *columns; /* `few`, or allocated if there are more */
+    struct sql_column_binding few[SQL_BINDING_FEW];
     size_t n;
     const mk_str *names; /* names of all columns of the result */
     const struct mk_allocator *memory;
