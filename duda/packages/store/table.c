@@ -33,7 +33,7 @@ struct entry {
 
 /* Block numbers start at 1; 0 is none. */
 struct block {
-    uint32_t next; /* next block of the entry, or of the free list */
+    uint32_t next; /* next block of the entry (0: none), or of the free list (0: the following block) */
     uint32_t state;
     _Alignas(struct entry) char bytes[BLOCK - 8];
 };
@@ -85,16 +85,22 @@ static uint32_t bucket_count(uint32_t n)
     return n / BLOCKS_OF_BUCKET + 1;
 }
 
+/* All blocks are free: their bytes are zero, so the kernel need not provide their memory yet. */
+static void init_free_list(struct store_shard *p, uint32_t n)
+{
+    p->free = 1;
+    p->n_free = n;
+    p->hand = 1;
+}
+
 static void clear_shard(struct store_shard *p, uint32_t n)
 {
     memset(buckets_of(p, n), 0, bucket_count(n) * sizeof(uint32_t));
     for (uint32_t i = 0; i < n; i++) {
-        p->blocks[i].next = i + 1 < n ? i + 2 : 0;
+        p->blocks[i].next = 0;
         p->blocks[i].state = FREE;
     }
-    p->free = 1;
-    p->n_free = n;
-    p->hand = 1;
+    init_free_list(p, n);
 }
 
 int store_table_init(struct store_table *t, void *memory, size_t size)
@@ -115,7 +121,7 @@ int store_table_init(struct store_table *t, void *memory, size_t size)
         int e = store_shm_mutex_init(&p->lock);
         if (e)
             return e;
-        clear_shard(p, t->n_blocks);
+        init_free_list(p, t->n_blocks);
         mk_random(&p->key, sizeof p->key);
         atomic_store(&p->is_ready, 1);
     }
@@ -357,16 +363,24 @@ static bool exceeds_client_share(const struct locked_shard *v)
     return own >= n / 2;
 }
 
+static uint32_t next_free_block(const struct locked_shard *v, uint32_t i)
+{
+    uint32_t next = block_at(v, i)->next;
+    return next ? next : i + 1;
+}
+
 /* Allocates a chain of n blocks, which must be available. */
 static uint32_t alloc_blocks(const struct locked_shard *v, size_t n)
 {
     uint32_t first = v->shard->free, last = first;
     block_at(v, first)->state = FIRST;
     for (size_t i = 1; i < n; i++) {
-        last = block_at(v, last)->next;
-        block_at(v, last)->state = LATER;
+        uint32_t next = next_free_block(v, last);
+        block_at(v, last)->next = next;
+        block_at(v, next)->state = LATER;
+        last = next;
     }
-    v->shard->free = block_at(v, last)->next;
+    v->shard->free = next_free_block(v, last);
     v->shard->n_free -= (uint32_t)n;
     block_at(v, last)->next = 0;
     return first;

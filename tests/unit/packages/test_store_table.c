@@ -48,6 +48,20 @@ static mk_str numbered(char buffer[32], unsigned i)
     return mk_str_of(buffer, b.len - 1);
 }
 
+/* Memory that holds no entry yet costs nothing. */
+static void store_table_init_leaves_blocks_untouched(void **state)
+{
+    (void)state;
+    struct store_table t = make();
+    unsigned char resident[SIZE / 4096] = {0}; /* enough for any page size */
+    size_t n = 0;
+    assert_int_equal(mincore(t.memory, SIZE, resident), 0);
+    for (size_t i = 0; i < sizeof resident; i++)
+        n += resident[i] & 1;
+    assert_in_range(n, 1, 2 * STORE_SHARDS);
+    drop(&t);
+}
+
 static void store_table_reader_without_memory_leaves_no_lock(void **state)
 {
     struct store_table t = make();
@@ -356,6 +370,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(store_table_keeps_values_of_any_length),
+        cmocka_unit_test(store_table_init_leaves_blocks_untouched),
         cmocka_unit_test(store_table_reader_without_memory_leaves_no_lock),
         cmocka_unit_test(store_table_add_and_replace_check_existence),
         cmocka_unit_test(store_table_entries_expire),
