@@ -107,11 +107,12 @@ def start_backend():
     return listening.getsockname()[1]
 
 
-def build_service(program, folder):
+def build_service(program, folder, name="bench", source="duda.c", objects=()):
     root, plugins = pathlib.Path(__file__).resolve().parents[2], pathlib.Path(program).parent / "plugins"
-    service = f"{folder}/monkey-bench.so"
-    subprocess.run(["cc", "-std=gnu11", "-O2", "-fstack-clash-protection", "-fPIC", "-shared", "-o", service, root / "tools/bench/duda.c",
-                    f"-I{root}/include", f"-I{root}/duda/include", f"-L{plugins}", "-l:monkey-duda.so", f"-Wl,-rpath,{plugins}"], check=True)
+    service = f"{folder}/monkey-{name}.so"
+    subprocess.run(["cc", "-std=gnu11", "-O2", "-fstack-clash-protection", "-fPIC", "-shared", "-o", service, root / "tools/bench" / source,
+                    f"-I{root}/include", f"-I{root}/duda/include", f"-L{plugins}", *(f"-l:monkey-{each}.so" for each in ("duda", *objects)),
+                    f"-Wl,-rpath,{plugins}"], check=True)
     return service
 
 
@@ -132,13 +133,14 @@ def child_of(pid):
     return int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 
-def run(program, folder, requests, what, backend):
-    """Runs a server under callgrind; returns the count and the output file of its worker."""
+def run(program, folder, requests, configuration, client):
+    """Runs a server under callgrind while client(port, requests) sends requests. `configuration` follows [SERVER]. Returns the count
+    and the output file of its worker."""
     out = pathlib.Path(folder, f"callgrind.{requests}")
     conf = pathlib.Path(folder, "bench.conf")
     conf.write_text(
         "[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    KeepAliveRequests unlimited\n"
-        "    OpenFileCacheTTL 1h\n    LogLevel error\n" + sections(program, folder, what, backend)
+        "    OpenFileCacheTTL 1h\n    LogLevel error\n" + configuration
     )
     command = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={out}.%p"]
     server = subprocess.Popen([*command, program, "-c", str(conf)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -151,15 +153,24 @@ def run(program, folder, requests, what, backend):
     if port is None:
         sys.exit("instructions.py: the server did not start")
     worker = child_of(server.pid)
-    if what == "broadcast":
-        broadcast(port, requests)
-    else:
-        ask(port, requests, REQUEST % (b"/hello" if what == "hello" else b"/100.html"))
+    client(port, requests)
     server.send_signal(signal.SIGQUIT)
     server.wait(timeout=60)
     # The worker is a fork of the master and inherits the master's count.
     profile = pathlib.Path(f"{out}.{worker}")
     return int(re.search(r"(?m)^(?:summary|totals): (\d+)", profile.read_text())[1]), profile
+
+
+def count(program, folder, configuration, client):
+    """Returns the instructions per request, and the output file of the longer run."""
+    few, _ = run(program, folder, FEW, configuration, client)
+    many, profile = run(program, folder, MANY, configuration, client)
+    return round((many - few) / (MANY - FEW)), profile
+
+
+def client_for(what):
+    request = REQUEST % (b"/hello" if what == "hello" else b"/100.html")
+    return broadcast if what == "broadcast" else lambda port, requests: ask(port, requests, request)
 
 
 def main():
@@ -175,9 +186,7 @@ def main():
         os.mkdir(f"{folder}/www")
         pathlib.Path(folder, "www", "100.html").write_text("x" * 100)
         backend = start_backend()
-        few, _ = run(program, folder, FEW, options.what, backend)
-        many, profile = run(program, folder, MANY, options.what, backend)
-        cost = round((many - few) / (MANY - FEW))
+        cost, profile = count(program, folder, sections(program, folder, options.what, backend), client_for(options.what))
         print(f"{cost} instructions for one keep-alive request of {WHAT[options.what]}")
         if options.profile:
             subprocess.run(["callgrind_annotate", str(profile)], check=True)
