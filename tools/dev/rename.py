@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SKIPPED = ("CHANGELOG.md", "tools/dev/renames/", "tests/fuzz/corpus")
+SKIPPED = ("CHANGELOG.md", "tests/fuzz/corpus")
 ROOTS = ("include/", "duda/include/", "src/", "duda/dev/", "duda/packages/", "duda/", "plugins/", "tests/", "tools/", "")  # of the CMake files
 WORD = re.compile(r"\\[a-z]|[A-Za-z_][A-Za-z0-9_]*")  # the n of "\nKey" is not part of the word
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
