@@ -3,6 +3,7 @@
 
 #include "service/extras.h"
 #include "service/request_ctx.h"
+#include "service/route_policy.h"
 #include "service/scheduler.h"
 
 struct duda_error_host {
@@ -134,6 +135,26 @@ static enum mk_verdict start_error_handlers(const struct duda_error_host *h, str
     return duda_scheduler_run_error_handlers(d);
 }
 
+/* Adds the CORS headers of the path to errors that occurred before the middleware of its route, which adds
+ * them to other responses: without these headers, scripts of other sites cannot read the error. */
+static void add_cors_headers(const struct duda_error_host *h, struct mk_request *request,
+                             struct mk_response *response, mk_str path)
+{
+    const struct duda_route_table *table = h->service_entry->table;
+    struct mk_router_match match;
+    const struct mk_router *router;
+    mk_str host = mk_request_host(request);
+    if (!path.p || !duda_route_table_has_cors(table) ||
+        mk_response_header(response, MK_STR("Access-Control-Allow-Origin")).p ||
+        mk_str_eq(mk_response_header(response, MK_STR("Vary")), MK_STR("Origin")))
+        return;
+    const struct duda_route_entry *entry =
+        duda_route_table_find(table, host, mk_request_method_name(request), path, &match, &router);
+    const struct duda_cors *cors = entry ? entry->cors : duda_route_table_find_cors(table, host, path);
+    if (cors)
+        duda_route_policy_add_cors_headers(request, response, cors);
+}
+
 enum mk_verdict duda_service_error(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     const struct duda_error_host *h = host_data;
@@ -144,6 +165,7 @@ enum mk_verdict duda_service_error(struct mk_request *request, struct mk_respons
     unsigned status = mk_response_status(response);
     mk_str path = path_below_mounts(h, mk_request_path(request));
     struct duda_ctx *d = find_handler(h, request);
+    add_cors_headers(h, request, response, path);
     if (d && d->fiber) {
         if (d->runs)
             return MK_NEXT;

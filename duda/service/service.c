@@ -274,8 +274,10 @@ int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *dat
     if (duda->rules.tries && !service_entry->is_checked)
         warn_without_csrf_check(config, service_entry->service);
     service_entry->is_checked = true;
-    *host_data = NULL; /* without error handlers, the service has no hooks */
-    if (duda_route_table_has_errors(service_entry->table) && (is_mounted_below || !service_entry->named)) {
+    bool has_hook =
+        duda_route_table_has_errors(service_entry->table) || duda_route_table_has_cors(service_entry->table);
+    *host_data = NULL; /* the service has no hooks */
+    if (has_hook && (is_mounted_below || !service_entry->named)) {
         *host_data = duda_error_host_new(config, host, service_entry, is_mounted_below);
         if (!*host_data)
             return -ENOMEM;
