@@ -407,8 +407,10 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
  * receives the client's headers unchanged, and three additional headers, MK_LOCAL_BACKEND_CLIENT,
  * MK_LOCAL_BACKEND_BODY_MAX and MK_LOCAL_BACKEND_SIGNATURE, which a client cannot send. If the handlers of
  * the backend return MK_NEXT, the backend responds with 404 and the header MK_LOCAL_BACKEND_DECLINED; this
- * function then also returns MK_NEXT, unless the request has a body. A request whose connection fails is
- * retried as in the handler `proxy`.
+ * function then also returns MK_NEXT, unless the request has a body. If no other handler responds, the page
+ * of the 404 is used: see mk_local_backend_error(). For a response with the header
+ * MK_LOCAL_BACKEND_DEFAULT_PAGE, this function returns MK_ERROR, so that the client gets the error page of
+ * this server. A request whose connection fails is retried as in the handler `proxy`.
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {
@@ -417,6 +419,13 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
  */
 MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_response *response,
                                                struct mk_local_backend *backend);
+
+/**
+ * For on_error() of a plugin with such a handler: if a backend has declined the request with a page of its own,
+ * and the status is 404, 405 or 501, writes that page with the status 404 and returns MK_DONE. Otherwise
+ * returns MK_NEXT.
+ */
+MK_API enum mk_verdict mk_local_backend_error(struct mk_request *request, struct mk_response *response);
 
 /** A header that describes the client: "ADDRESS PORT SCHEME /VHOST", followed by a space and the
  * authenticated user, if any. ADDRESS is "unix:" for a client on a Unix socket; VHOST is
@@ -471,6 +480,9 @@ static inline bool mk_local_backend_verify(struct mk_request *request, mk_str se
 }
 /** A header of the 404 response of a backend whose handlers declined the request. */
 #define MK_LOCAL_BACKEND_DECLINED "Monkey-Declined"
+/** A header of an error response for which the backend has only its default page
+ * (mk_response_is_error_page()): the response then has no body. */
+#define MK_LOCAL_BACKEND_DEFAULT_PAGE "Monkey-Default-Page"
 
 #ifdef __cplusplus
 }

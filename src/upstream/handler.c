@@ -134,9 +134,11 @@ static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)
 
 /* ---- The head of the response ---- */
 
-/* Declines the request: another handler responds, possibly for another path. */
+/* Leaves the response to the server: another handler, possibly for another path, or an error page. */
 static enum mk_verdict handler_decline(struct mk_upstream_handler *h, enum mk_verdict verdict)
 {
+    if (verdict == MK_WAIT)
+        return verdict;
     handler_on_end(h);
     mk_request_set_data(h->request, NULL);
     return verdict;

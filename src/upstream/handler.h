@@ -40,8 +40,8 @@ struct mk_upstream_handler_ops {
     void (*on_start)(struct mk_upstream_handler *h, const struct mk_upstream_request_options *options);
     /* Called when the backend has sent an interim response (1xx). */
     void (*on_interim)(struct mk_upstream_handler *h);
-    /* Called when the response head has arrived. True: the head is not for the client, and the handler
-     * returns *verdict. */
+    /* Called when the response head has arrived. True: the response is not for the client, and the handler
+     * returns *verdict; after MK_WAIT, the function is called again. */
     bool (*replace)(struct mk_upstream_handler *h, enum mk_verdict *verdict);
     /* Copies status and headers to our response. Returns 0 or a negated errno value. */
     int (*copy_head)(struct mk_upstream_handler *h);

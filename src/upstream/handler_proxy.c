@@ -156,18 +156,136 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
     return e ? e : proxy_add_cookie(p);
 }
 
-/* Has the local backend declined the request? Its response is then read to the end, so that the connection
- * can be reused. A request with a body cannot be declined: part of the body may have been read, and would be
- * lost for another handler. */
-static bool proxy_is_declined(struct mk_upstream_handler *h, enum mk_verdict *verdict)
+/* A backend can decline even a request with a body, whose page is then for the client. */
+static int local_copy_head(struct mk_upstream_handler *h)
 {
-    char buf[64];
-    if (!mk_upstream_request_header(h->upstream, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p ||
-        mk_request_length(h->request) != 0)
+    int e = proxy_copy_head(h);
+    bool is_declined = mk_upstream_request_header(h->upstream, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p;
+    return e || !is_declined ? e : mk_response_remove_header(h->response, MK_STR(MK_LOCAL_BACKEND_DECLINED));
+}
+
+/* ---- Error responses of a local backend ---- */
+
+enum { PAGE_MAX = 1 << 20 };
+
+/* The response of a local backend that declined the request, for the case that no other handler responds. */
+struct declined_page {
+    struct mk_buf body;
+    struct mk_header *headers;
+    size_t n;
+    bool is_complete; /* the backend has written a page, and the whole page has arrived */
+};
+
+static const char declined_page_key;
+
+/* Do the headers of the backend's response belong to the path, whichever handler responds? */
+static bool is_cors_header(mk_str name)
+{
+    return mk_str_eq_nocase(name, MK_STR("Vary")) ||
+           mk_str_eq_nocase(mk_str_first(name, sizeof "Access-Control-" - 1), MK_STR("Access-Control-"));
+}
+
+static bool is_local_backend_header(mk_str name)
+{
+    return mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_DECLINED)) ||
+           mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_DEFAULT_PAGE));
+}
+
+/* Copies headers of the backend's response, because the upstream request ends before our response is sent.
+ * False: out of memory. */
+static bool copy_error_headers(struct mk_upstream_handler *h, bool only_cors)
+{
+    mk_str name, value;
+    int e = 0;
+    for (size_t i = 0; e != -ENOMEM && mk_upstream_request_header_at(h->upstream, i, &name, &value); i++)
+        if (!is_local_backend_header(name) && (!only_cors || is_cors_header(name)))
+            e = mk_response_add_header(h->response, name, value);
+    return e != -ENOMEM;
+}
+
+static void declined_page_free(void *ctx)
+{
+    struct declined_page *page = ctx;
+    mk_buf_free(&page->body);
+}
+
+static mk_str copy_text(struct mk_request *request, mk_str text)
+{
+    char *p = mk_request_alloc(request, text.len + 1);
+    if (p && text.len)
+        memcpy(p, text.p, text.len);
+    return mk_str_of(p, p ? text.len : 0);
+}
+
+/* Keeps the headers of the page, except those that the response already has: see is_cors_header(). */
+static bool copy_page_headers(struct declined_page *page, const struct mk_upstream_handler *h)
+{
+    mk_str name, value;
+    size_t n = 0;
+    while (mk_upstream_request_header_at(h->upstream, n, &name, &value))
+        n++;
+    page->headers = mk_request_alloc(h->request, (n + 1) * sizeof *page->headers);
+    for (size_t i = 0; page->headers && i < n; i++) {
+        (void)mk_upstream_request_header_at(h->upstream, i, &name, &value);
+        if (is_local_backend_header(name) || is_cors_header(name))
+            continue;
+        struct mk_header *to = &page->headers[page->n++];
+        *to = (struct mk_header){copy_text(h->request, name), copy_text(h->request, value)};
+        if (!to->name.p || !to->value.p)
+            return false;
+    }
+    return page->headers;
+}
+
+/* Returns NULL if out of memory. */
+static struct declined_page *declined_page_of(struct mk_upstream_handler *h)
+{
+    struct declined_page *page = mk_request_attached(h->request, &declined_page_key);
+    if (page || !(page = mk_request_alloc(h->request, sizeof *page)))
+        return page;
+    *page = (struct declined_page){.body = mk_buf_growing(PAGE_MAX)};
+    if (mk_request_attach(h->request, &declined_page_key, page, declined_page_free))
+        return NULL;
+    page->body.failed = !copy_page_headers(page, h) || !copy_error_headers(h, true);
+    return page;
+}
+
+/* Reads the response to the end, so that the connection can be reused, and keeps the page unless it is the
+ * default page, which comes without a body. */
+static enum mk_verdict receive_declined_page(struct mk_upstream_handler *h)
+{
+    struct declined_page *page = declined_page_of(h);
+    char buf[4096];
+    ssize_t n;
+    while ((n = mk_upstream_request_read(h->upstream, buf, sizeof buf)) > 0)
+        if (page)
+            mk_buf_add(&page->body, mk_str_of(buf, (size_t)n));
+    if (n == -EAGAIN)
+        return MK_WAIT;
+    if (page && n == 0)
+        page->is_complete = !page->body.failed &&
+                            !mk_upstream_request_header(h->upstream, MK_STR(MK_LOCAL_BACKEND_DEFAULT_PAGE)).p;
+    return MK_NEXT;
+}
+
+/* Is the response of the local backend not for the client? If the backend has declined the request, another
+ * handler may respond. A request with a body cannot be declined: part of the body may have been read, and
+ * would be lost for another handler. The default page of an error is replaced by that of this server. */
+static bool proxy_replaces_response(struct mk_upstream_handler *h, enum mk_verdict *verdict)
+{
+    if (mk_upstream_request_header(h->upstream, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p &&
+        mk_request_length(h->request) == 0) {
+        *verdict = receive_declined_page(h);
+        return true;
+    }
+    if (!mk_upstream_request_header(h->upstream, MK_STR(MK_LOCAL_BACKEND_DEFAULT_PAGE)).p)
         return false;
+    char buf[64];
     while (mk_upstream_request_read(h->upstream, buf, sizeof buf) > 0)
         continue;
-    *verdict = MK_NEXT;
+    (void)mk_response_set_status(
+        h->response, copy_error_headers(h, false) ? mk_upstream_request_status(h->upstream) : 503);
+    *verdict = MK_ERROR;
     return true;
 }
 
@@ -179,8 +297,8 @@ static const struct mk_upstream_handler_ops mirrored_ops = {.make_request = prox
                                                             .copy_head = proxy_copy_head};
 static const struct mk_upstream_handler_ops local_ops = {.make_request = proxy_build_request,
                                                          .on_interim = proxy_send_interim,
-                                                         .replace = proxy_is_declined,
-                                                         .copy_head = proxy_copy_head};
+                                                         .replace = proxy_replaces_response,
+                                                         .copy_head = local_copy_head};
 
 /* ---- Max-Forwards ---- */
 
@@ -338,6 +456,24 @@ enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_re
                                         struct mk_local_backend *backend)
 {
     return handle_request(request, response, &backend->route);
+}
+
+/* Does the status say that no handler responds to the path? Other errors occurred in a later handler. */
+static bool is_unknown_resource(unsigned status)
+{
+    return status == 404 || status == 405 || status == 501;
+}
+
+enum mk_verdict mk_local_backend_error(struct mk_request *request, struct mk_response *response)
+{
+    const struct declined_page *page = mk_request_attached(request, &declined_page_key);
+    if (!page || !page->is_complete || !is_unknown_resource(mk_response_status(response)))
+        return MK_NEXT;
+    int e = mk_response_remove_header(response, MK_STR("Allow"));
+    for (size_t i = 0; !e && i < page->n; i++)
+        e = mk_response_add_header_nocopy(response, page->headers[i].name, page->headers[i].value);
+    e = e ? e : mk_response_set_body_nocopy(response, mk_buf_str(&page->body));
+    return e ? MK_NEXT : mk_response_set_status(response, 404) ? MK_NEXT : MK_DONE;
 }
 
 /* ---- The plugin ---- */
