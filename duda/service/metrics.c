@@ -50,8 +50,9 @@ static const char *check_label_names(const struct duda_metric *m)
     for (size_t i = 1; i < MK_LEN(m->labels) && m->labels[i]; i++) {
         mk_str name = mk_str_from_c(m->labels[i]);
         if (!is_identifier(name) || name.len > LABEL_NAME_MAX || mk_str_starts(name, MK_STR("__")) ||
-            mk_str_eq(name, MK_STR("le")))
-            return "a label needs a name of 1 to 15 letters, digits and `_`, except `le` and `__...`";
+            mk_str_eq(name, MK_STR("le")) || mk_str_eq(name, MK_STR("isolate")))
+            return "a label needs a name of 1 to 15 letters, digits and `_`, except `le`, `isolate` and "
+                   "`__...`";
         for (size_t k = 1; k < i; k++)
             if (strcmp(m->labels[k], m->labels[i]) == 0)
                 return "two labels have the same name";

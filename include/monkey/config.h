@@ -5,6 +5,7 @@
 
 #include <monkey/addr.h>
 #include <monkey/log.h>
+#include <monkey/stats.h>
 #include <monkey/str.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,7 +18,6 @@ struct mk_vhost;
 struct mk_handler;
 struct mk_hash_key;
 struct mk_plugin;
-struct mk_stat_registry;
 /** A log file of this configuration. mk_config_log() opens it, and mk_log_write() writes to it. */
 struct mk_logfile;
 
@@ -280,6 +280,15 @@ MK_API void *mk_config_shared(struct mk_config *config, const char *name, size_t
 /** The statistics of the server: see mk_stat_register_table(). Returns NULL, and reports the error, if out of
  * memory. */
 MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *config);
+/** Adds the statistics of another server to those that plugins report: see mk_worker_statistics_at(). The
+ * struct is copied. Call it in load() or master_start(). Returns 0 or -ENOMEM. */
+MK_API int mk_config_add_statistics_sized(struct mk_config *config, const struct mk_stat_source *source,
+                                          size_t source_size) MK_API_MUST_USE;
+static inline MK_API_MUST_USE int mk_config_add_statistics(struct mk_config *config,
+                                                           const struct mk_stat_source *source)
+{
+    return mk_config_add_statistics_sized(config, source, sizeof *source);
+}
 /**
  * Returns a descriptor that all workers inherit, including those of later configurations. make() creates the
  * descriptor when the name is first used, and the descriptor lives as long as the master. make() must set
@@ -311,6 +320,8 @@ MK_API mk_str mk_config_error_log(const struct mk_config *config);
 /** Does the destination of the error log add a timestamp and the process ID to each line, as syslog and the
  * systemd journal do? Its lines then start with a priority, such as `<3>` for an error. */
 MK_API bool mk_config_error_log_has_priorities(const struct mk_config *config);
+/** Are the lines of the error log JSON objects (`ErrorLogFormat json`)? */
+MK_API bool mk_config_error_log_is_json(const struct mk_config *config);
 
 /**
  * In master_start(): delays the start of the workers of this configuration until `ready` returns 0. The

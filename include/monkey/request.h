@@ -22,6 +22,7 @@ extern "C" {
  */
 struct mk_request;
 struct mk_file_id;
+struct mk_logfile;
 struct mk_vhost;
 struct mk_plugin;
 struct mk_worker;
@@ -278,6 +279,11 @@ MK_API void mk_request_log(struct mk_request *request, enum mk_log_level level, 
 /** Writes a message with fields to the error log of the virtual host. */
 MK_API void mk_request_log_fields(struct mk_request *request, enum mk_log_level level, mk_str message,
                                   const struct mk_log_fields *fields);
+/** For on_log() of a plugin: writes the message to a log opened with mk_config_log(), as the server would have
+ * written it to its error log (`ErrorLogFormat`), with the details of the request. For syslog and the journal,
+ * the level becomes the priority. Lines are buffered, and written in blocks within a second. */
+MK_API void mk_request_log_to(struct mk_request *request, struct mk_logfile *log, enum mk_log_level level,
+                              mk_str message);
 /**
  * Copies the parts of a request that appear in log lines (host, method, target, address), so that
  * mk_request_log() can still be called after the request has ended: late output then goes to the log of the

@@ -8,6 +8,7 @@
 #include <monkey/addr.h>
 #include <monkey/buf.h>
 #include <monkey/log.h>
+#include <monkey/stats.h>
 #include <monkey/timer.h>
 #include <stdint.h>
 
@@ -206,11 +207,6 @@ MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *worker);
 /** Writes a line (the line ending is added) to a log opened with mk_config_log(). Lines are buffered, and
  * written in blocks within a second. */
 MK_API void mk_log_write(struct mk_worker *worker, struct mk_logfile *log, mk_str line);
-/** Writes a message in the format of the error log: with timestamp, level and process ID. For syslog and the
- * journal, which add the timestamp and the process ID themselves, the level becomes the priority. */
-MK_API void mk_log_message(struct mk_worker *worker, struct mk_logfile *log, enum mk_log_level level,
-                           mk_str text);
-
 /** Counters of a worker process since it started. */
 struct mk_worker_stats {
     int64_t pid;            /**< 0: the slot is unused; the counters belong to its last process */
@@ -248,6 +244,15 @@ MK_API bool mk_worker_stats_h2_closed(const struct mk_worker *worker, size_t i, 
                                       uint64_t *n);
 /** The statistics of the server; NULL if nothing is counted. */
 MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *worker);
+/** The statistics of the i-th other server: see mk_config_add_statistics(). Returns false if `i` is out of
+ * range. */
+MK_API bool mk_worker_statistics_at_sized(const struct mk_worker *worker, size_t i,
+                                          struct mk_stat_source *out, size_t out_size);
+static inline bool mk_worker_statistics_at(const struct mk_worker *worker, size_t i,
+                                           struct mk_stat_source *out)
+{
+    return mk_worker_statistics_at_sized(worker, i, out, sizeof *out);
+}
 /** The cells of a series that this worker writes: see mk_stat_cells(). Call it in worker_start or later. */
 MK_API uint64_t *mk_worker_cells(const struct mk_worker *worker, uint32_t series);
 /**

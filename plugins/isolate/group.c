@@ -75,6 +75,8 @@ static bool set_group_files(struct mk_config *c, struct isolate_group *g)
         g->include[i] = mk_config_path(c, s, s->include.v[i]);
         ok = g->include[i].p;
     }
+    if (ok && s->document_root.len)
+        ok = (g->document_root = mk_config_path(c, s, s->document_root)).p;
     return ok && set_group_spool(c, g);
 }
 

@@ -29,14 +29,17 @@ static void append_spool(const struct isolate_group *group, struct mk_buf *out)
 }
 
 /* Disables limits, because the front server has its own limits and handles slow clients. */
-static void append_server_section(const struct isolate_settings *s, struct mk_buf *out)
+static void append_server_section(const struct isolate_group *group, struct mk_buf *out)
 {
+    const struct isolate_settings *s = group->settings;
     mk_buf_addf(
         out,
         "[SERVER]\n    Workers %u\n    Sandbox %s\n    ErrorLog stderr\n    KeepAliveTimeout 1h\n"
         "    KeepAliveRequests unlimited\n    MaxHeaderSize 60K\n    MaxURISize 59K\n    MaxHeaders 250\n"
         "    MaxBodySize unlimited\n    MinRate off\n    TunnelTimeout unlimited\n",
         s->workers, s->sandbox ? "on" : "off");
+    if (group->log_is_json) /* the supervisor passes the fields of messages on */
+        mk_buf_add(out, MK_STR("    ErrorLogFormat json\n"));
     if (s->handler_ms)
         mk_buf_addf(out, "    HandlerTimeout %ums\n", s->handler_ms);
     else
@@ -45,7 +48,7 @@ static void append_server_section(const struct isolate_settings *s, struct mk_bu
 
 static void write_config_text(const struct isolate_group *group, const char *root, struct mk_buf *out)
 {
-    append_server_section(group->settings, out);
+    append_server_section(group, out);
     append_spool(group, out);
     mk_buf_add(out, MK_STR("[PLUGINS]\n    Load isolate\n    Load "));
     append_value(out, group->service);
@@ -53,7 +56,9 @@ static void write_config_text(const struct isolate_group *group, const char *roo
         mk_buf_add(out, MK_STR("@INCLUDE "));
         append_value(out, group->include[i]);
     }
-    mk_buf_addf(out, "[HOST]\n    DocumentRoot %s\n[ROUTES]\n", root);
+    mk_buf_add(out, MK_STR("[HOST]\n    DocumentRoot "));
+    append_value(out, group->document_root.len ? group->document_root : mk_str_from_c(root));
+    mk_buf_add(out, MK_STR("[ROUTES]\n"));
     for (const struct isolate_mount *m = group->mounts; m; m = m->next) {
         mk_buf_addf(out, "    %.*s ", MK_STR_ARG(m->pattern));
         append_value(out, mk_str_from_c(group->name));

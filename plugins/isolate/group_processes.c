@@ -61,6 +61,8 @@ static void close_record_fds(struct isolate_record *r)
     if (r->scoreboard)
         munmap(r->scoreboard, sizeof *r->scoreboard);
     r->scoreboard = NULL;
+    mk_stat_file_unmap(r->statistics);
+    r->statistics = NULL;
     explicit_bzero(r->secret, sizeof r->secret);
     r->latest = NULL;
     r->master = 0;
@@ -156,22 +158,42 @@ static bool open_cgroup(const struct isolate_group *g, int *fd)
     return *fd >= 0;
 }
 
+/* Each supervisor gets a new file: its group counts from 0, and another group of the same service, which is
+ * still finishing requests, must not write to the same memory. */
+static int open_statistics(struct isolate_record *r, int *fd)
+{
+    *fd = mk_stat_file_new();
+    if (*fd < 0)
+        return *fd;
+    struct mk_stat_registry *mapped = mk_stat_file_map(*fd, r->statistics);
+    if (mapped)
+        r->statistics = mapped;
+    return mapped ? 0 : -ENOMEM;
+}
+
 /* Passes copies of the descriptors, because a child closes those of the record. */
 static int start_supervisor(const struct isolate_group *g)
 {
-    const struct isolate_record *r = g->record;
-    int ends[2], limits = -1;
+    struct isolate_record *r = g->record;
+    int ends[2], limits = -1, statistics = -1;
     if (!open_cgroup(g, &limits))
         return -ECANCELED;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return -errno;
+    int e = open_statistics(g->record, &statistics);
+    if (e)
+        return e;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+        e = -errno;
+        close(statistics);
+        return e;
+    }
     const int fds[ISOLATE_SUPERVISOR_FDS] = {fcntl(r->listen_fd, F_DUPFD_CLOEXEC, 0),
                                              fcntl(r->scoreboard_fd, F_DUPFD_CLOEXEC, 0),
                                              reopen_read_only(r->config_fd),
+                                             statistics,
                                              ends[1],
                                              open_presence_file(),
                                              limits};
-    int e = fork_supervisor(g, fds, ends[0]);
+    e = fork_supervisor(g, fds, ends[0]);
     if (e)
         close(ends[0]);
     for (size_t i = 0; i < ISOLATE_SUPERVISOR_FDS; i++)
@@ -201,9 +223,10 @@ static void format_supervisor_settings(const struct isolate_group *g,
                                        char out[ISOLATE_SUPERVISOR_SETTINGS_MAX])
 {
     const struct isolate_settings *s = g->settings;
-    (void)snprintf(out, ISOLATE_SUPERVISOR_SETTINGS_MAX, "%d %u %u %u %llu %u %llu %llx %.80s", g->has_user,
-                   (unsigned)g->uid, (unsigned)g->gid, s->nice, (unsigned long long)s->memory, s->limits.cpu,
-                   (unsigned long long)s->limits.memory, (unsigned long long)hash_names(&s->env), g->log);
+    (void)snprintf(out, ISOLATE_SUPERVISOR_SETTINGS_MAX, "%d %d %u %u %u %llu %u %llu %llx %.80s",
+                   g->log_is_json, g->has_user, (unsigned)g->uid, (unsigned)g->gid, s->nice,
+                   (unsigned long long)s->memory, s->limits.cpu, (unsigned long long)s->limits.memory,
+                   (unsigned long long)hash_names(&s->env), g->log);
 }
 
 /* Reports a warning if the group has never served, because the server must be able to start without it.
@@ -292,6 +315,22 @@ static int apply_group_config(struct isolate_group *g)
     return e;
 }
 
+static const char *not_serving_reason(void *data)
+{
+    const struct isolate_group *g = data;
+    return isolate_scoreboard_is_serving(g->record->scoreboard) ? NULL : "not serving";
+}
+
+/* Lets plugins of the front server report the statistics and the readiness of the group. */
+static int add_statistics(struct mk_config *config, struct isolate_group *g)
+{
+    const struct mk_stat_source source = {.name = g->name,
+                                          .registry = g->record->statistics,
+                                          .not_serving_reason = not_serving_reason,
+                                          .data = g};
+    return g->record->statistics ? mk_config_add_statistics(config, &source) : 0;
+}
+
 bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
 {
     struct isolate_record *r = g->record;
@@ -302,6 +341,7 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
     g->before = r->latest;
     g->log = mk_config_error_log(config).p;
     g->log_has_priorities = mk_config_error_log_has_priorities(config);
+    g->log_is_json = mk_config_error_log_is_json(config);
     r->users++;
     g->wait.has_served = isolate_scoreboard_is_serving(r->scoreboard);
     g->wait.end_ms = isolate_process_now_ms() + (g->wait.has_served ? RELOAD_MS : FIRST_MS);
@@ -310,6 +350,7 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
     g->config = NULL;
     if (e == -ECANCELED)
         return false;
+    e = e ? e : add_statistics(config, g);
     return e ? report_start_error(config, g, e) : mk_config_wait_ready(config, is_group_ready, g);
 }
 

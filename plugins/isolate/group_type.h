@@ -30,6 +30,7 @@ struct isolate_record {
     int scoreboard_fd, config_fd; /* memory files */
     int presence_fd;              /* memory file on which live public workers hold locks */
     struct isolate_scoreboard *scoreboard;
+    struct mk_stat_registry *statistics; /* written by the group, whose latest supervisor has the file */
     /* trusted copy: the group can overwrite the one in the scoreboard */
     unsigned char secret[ISOLATE_SECRET];
     unsigned configs; /* number of configurations that name the group */
@@ -57,17 +58,17 @@ struct isolate_wait {
 struct isolate_group {
     struct isolate_group *next;
     const struct isolate_settings *settings;
-    const char *name; /* name of the service */
-    mk_str service;   /* name or path, as in `Load` */
-    mk_str *include;  /* settings->include.n absolute paths */
-    mk_str spool_folder;
-    uint64_t spool_max; /* 0: unlimited */
-    bool has_user;      /* the group's user is not the master's */
-    uid_t uid;          /* user ID and group ID of the processes */
+    const char *name;                   /* name of the service */
+    mk_str service;                     /* name or path, as in `Load` */
+    mk_str *include;                    /* settings->include.n absolute paths */
+    mk_str spool_folder, document_root; /* without a root, the group has an empty folder */
+    uint64_t spool_max;                 /* 0: unlimited */
+    bool has_user;                      /* the group's user is not the master's */
+    uid_t uid;                          /* user ID and group ID of the processes */
     gid_t gid;
     const char *user_name; /* name for looking up supplementary groups; NULL: only a number is known */
     const char *log;       /* the server's log at the time when the group is started */
-    bool log_has_priorities;
+    bool log_has_priorities, log_is_json;
     struct isolate_mount *mounts;
     struct isolate_record *record;
     struct mk_local_backend *part;

@@ -48,12 +48,21 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
 
 /* ---- Declined and rejected requests ---- */
 
+/* An error, so that the error handlers of the service write a page. */
 static enum mk_verdict decline_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
-    (void)mk_response_set_status(response, 404);
     int e = mk_response_add_header_nocopy(response, MK_STR(MK_LOCAL_BACKEND_DECLINED), MK_STR("1"));
-    return e || mk_response_set_body(response, MK_STR("")) ? MK_ERROR : MK_DONE;
+    (void)mk_response_set_status(response, e ? 503 : 404);
+    return MK_ERROR;
+}
+
+/* Leaves the default page of an error to the front server, whose virtual host has settings for it. */
+void isolate_inner_server_finish_response(struct mk_response *response)
+{
+    if (mk_response_is_error_page(response) &&
+        !mk_response_add_header_nocopy(response, MK_STR(MK_LOCAL_BACKEND_DEFAULT_PAGE), MK_STR("1")))
+        (void)mk_response_set_body_nocopy(response, MK_STR(""));
 }
 
 static const struct mk_handler passes = {.name = "isolate", .handle = decline_request};
@@ -115,6 +124,7 @@ int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_se
     /* Only the master of the group may use these descriptors, because a worker may be compromised. */
     close(inner->scoreboard_fd);
     close(ISOLATE_CONFIG_FD);
+    close(ISOLATE_STATISTICS_FD);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* printf(3) of the service: to the log, as standard error */
     struct worker *w = mk_mem_alloc(sizeof *w);
     if (!w)

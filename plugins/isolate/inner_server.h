@@ -15,6 +15,8 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
 /* Adds a route after all others: the front server handles requests that no handler of the group has
  * handled. */
 void isolate_inner_server_add_fallback(struct mk_config *config, struct isolate_inner_server *inner);
+/* Called for each response of the group. */
+void isolate_inner_server_finish_response(struct mk_response *response);
 int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_server *inner,
                                const struct mk_plugin *plugin);
 void isolate_inner_server_drain(struct mk_worker *worker, const struct mk_plugin *plugin);

@@ -217,23 +217,50 @@ static const struct mk_handler handler = {.name = "isolate",
                                           .bind = bind_group_handler,
                                           .body_max = unlimited_body_max};
 
+/* The host data is that of the plugin: inside the group, and for hosts of the front server with a service. */
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
-    return isolate_inner_server_check_sender(request, response, data);
+    const struct isolate *all = data;
+    return all->inner ? isolate_inner_server_check_sender(request, response, all->inner) : MK_NEXT;
+}
+
+static void on_response(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct isolate *all = data;
+    (void)request;
+    if (all->inner)
+        isolate_inner_server_finish_response(response);
+}
+
+static enum mk_verdict on_error(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct isolate *all = data;
+    return all->inner ? MK_NEXT : mk_local_backend_error(request, response);
+}
+
+static bool has_route_to_group(const struct mk_vhost *host)
+{
+    mk_str pattern, words;
+    for (size_t i = 0; mk_vhost_route_at(host, i, &pattern, &words); i++)
+        if (mk_str_eq_nocase(mk_str_word(&words), MK_STR("isolate")))
+            return true;
+    return false;
 }
 
 /* A service without a route handles requests first, as it would if the server had loaded it. */
 static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct isolate *all = data;
-    (void)host;
-    if (all->inner) {
+    bool has_service = all->inner || has_route_to_group(host);
+    if (all->inner)
         isolate_inner_server_add_fallback(config, all->inner);
-        *host_data = all->inner;
+    for (struct isolate_group *g = all->groups; g; g = g->next) {
+        if (g->mounts)
+            continue;
+        mk_config_prepend_route(config, MK_STR("/*"), &handler, g);
+        has_service = true;
     }
-    for (struct isolate_group *g = all->groups; g; g = g->next)
-        if (!g->mounts)
-            mk_config_prepend_route(config, MK_STR("/*"), &handler, g);
+    *host_data = has_service ? all : NULL; /* other hosts need no hooks */
     return 0;
 }
 
@@ -322,4 +349,6 @@ MK_PLUGIN(isolate) = {
     .worker_drain = worker_drain,
     .worker_stop = worker_stop,
     .on_request = on_request,
+    .on_response = on_response,
+    .on_error = on_error,
 };

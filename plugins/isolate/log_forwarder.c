@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log_forwarder.h"
 
+#include "log_json.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <monkey/json.h>
 #include <monkey/utf8.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,10 +21,11 @@ enum {
 };
 
 void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *name, const char *log,
-                                bool has_priorities)
+                                bool has_priorities, bool is_json)
 {
     *l = (struct isolate_log_forwarder){.name = name, .log = log, .rest = mk_buf_growing(REST_MAX)};
     l->has_priorities = has_priorities;
+    l->is_json = is_json;
     l->to_syslog = strcmp(log, "syslog") == 0;
     l->to_file = !l->to_syslog && strcmp(log, "stderr") != 0;
     if (l->to_syslog)
@@ -154,23 +158,90 @@ static void append_short_prefix(const struct isolate_log_forwarder *l, struct mk
     mk_buf_add(out, MK_STR(": "));
 }
 
+static void format_time(char stamp[40])
+{
+    struct tm t;
+    time_t now = time(NULL);
+    localtime_r(&now, &t);
+    strftime(stamp, 40, "%Y-%m-%dT%H:%M:%S%z", &t);
+}
+
 static void append_prefix(const struct isolate_log_forwarder *l, struct mk_buf *out, const char *level,
                           int pid)
 {
     char stamp[40];
-    struct tm t;
     if (l->has_priorities) {
         append_short_prefix(l, out, level, pid);
         return;
     }
-    time_t now = time(NULL);
-    localtime_r(&now, &t);
-    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S%z", &t);
+    format_time(stamp);
     mk_buf_addf(out, "%s [%s] %d: %s: ", stamp, level, pid ? pid : (int)getpid(), l->name);
+}
+
+/* ---- JSON ---- */
+
+/* Begins an object up to the member `message`. */
+static struct mk_json_writer begin_json_line(const struct isolate_log_forwarder *l, struct mk_buf *out,
+                                             const char *level, int pid)
+{
+    char stamp[40];
+    format_time(stamp);
+    if (l->has_priorities)
+        mk_buf_addf(out, "<%d>", syslog_priority(level));
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_json_begin_object(&w);
+    mk_json_cstr(mk_json_key(&w, "time"), stamp);
+    mk_json_cstr(mk_json_key(&w, "level"), level);
+    mk_json_int(mk_json_key(&w, "pid"), pid ? pid : (int)getpid());
+    mk_json_cstr(mk_json_key(&w, "isolate"), l->name);
+    (void)mk_json_key(&w, "message");
+    return w;
+}
+
+static void append_plain_json_line(const struct isolate_log_forwarder *l, struct mk_buf *out,
+                                   const char *level, int pid, mk_str message)
+{
+    struct mk_json_writer w = begin_json_line(l, out, level, pid);
+    mk_json_string(&w, message);
+    mk_json_end_object(&w);
+    mk_buf_add_char(out, '\n');
+}
+
+static const char *find_level(mk_str word)
+{
+    for (size_t i = 0; i < MK_LEN(levels); i++)
+        if (mk_str_eq(word, mk_str_from_c(levels[i])))
+            return levels[i];
+    return "info";
+}
+
+/* As in text, only the level, the message and the fields are those of the line. Any other output of the group
+ * becomes a message. */
+static void append_json_line(const struct isolate_log_forwarder *l, struct mk_buf *out, mk_str line)
+{
+    struct mk_buf members = mk_buf_growing(2 * REST_MAX);
+    struct isolate_log_json found;
+    uint64_t pid;
+    if (isolate_log_json_parse(line, &found, &members)) {
+        bool has_pid = mk_num_parse(found.pid, &pid) && may_claim_pid(l, pid);
+        struct mk_json_writer w = begin_json_line(l, out, find_level(found.level), has_pid ? (int)pid : 0);
+        mk_json_raw(&w, found.message);
+        mk_buf_add(out, mk_buf_str(&members));
+        mk_json_end_object(&w);
+        mk_buf_add_char(out, '\n');
+    } else {
+        struct parsed_line text = parse_log_line(l, line);
+        append_plain_json_line(l, out, text.level, text.pid, text.message);
+    }
+    mk_buf_free(&members);
 }
 
 static void append_line(const struct isolate_log_forwarder *l, struct mk_buf *out, mk_str line)
 {
+    if (l->is_json) {
+        append_json_line(l, out, line);
+        return;
+    }
     struct parsed_line parsed_line = parse_log_line(l, line);
     append_prefix(l, out, parsed_line.level, parsed_line.pid);
     append_sanitized(out, parsed_line.message);
@@ -229,14 +300,18 @@ void isolate_log_forwarder_flush(struct isolate_log_forwarder *l)
 
 void isolate_log_forwarder_printf(struct isolate_log_forwarder *l, const char *level, const char *fmt, ...)
 {
-    char text[LINE], buf[2 * LINE];
+    char text[LINE], buf[7 * LINE];
     struct mk_buf line = mk_buf_fixed(buf, sizeof buf);
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    append_prefix(l, &line, level, 0);
-    mk_buf_addf(&line, "%s\n", text);
+    if (l->is_json) {
+        append_plain_json_line(l, &line, level, 0, mk_str_from_c(text));
+    } else {
+        append_prefix(l, &line, level, 0);
+        mk_buf_addf(&line, "%s\n", text);
+    }
     if (!line.failed)
         write_to_log(l, mk_buf_str(&line));
 }

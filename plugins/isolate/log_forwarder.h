@@ -12,12 +12,13 @@ struct isolate_log_forwarder {
     const char *log; /* see mk_config_error_log() */
     bool to_file, to_syslog;
     bool has_priorities; /* see mk_config_error_log_has_priorities() */
+    bool is_json;        /* see mk_config_error_log_is_json() */
     pid_t group;         /* process group whose members may write their pids into lines; 0: none */
     struct mk_buf rest;  /* incomplete last line */
 };
 
 void isolate_log_forwarder_init(struct isolate_log_forwarder *l, const char *name, const char *log,
-                                bool has_priorities);
+                                bool has_priorities, bool is_json);
 /* Appends output of the group. Writes a line when it is complete or reaches 16 KB. */
 void isolate_log_forwarder_append(struct isolate_log_forwarder *l, mk_str text);
 /* Writes the incomplete last line at the end of the output. */

@@ -10,6 +10,7 @@ enum {
     ISOLATE_LISTEN_FD = 3,
     ISOLATE_SCOREBOARD_FD,
     ISOLATE_CONFIG_FD,
+    ISOLATE_STATISTICS_FD,
     ISOLATE_CONTROL_FD, /* only the supervisor has this and later descriptors */
     ISOLATE_PRESENCE_FD,
     ISOLATE_LIMITS_FD /* cgroup.procs of the group's cgroup; closed if there is none */

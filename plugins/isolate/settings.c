@@ -29,6 +29,12 @@ static const struct mk_conf_key keys[] = {
      .help = MK_HELP(
          "Environment variables of the server to pass to the group, besides PATH, HOME, LANG, LC_*, TZ, "
          "TMPDIR and SSL_CERT_*.")},
+    {.name = "DocumentRoot",
+     .type = MK_CONF_TEXT,
+     AT(document_root),
+     .help =
+         MK_HELP("Folder of the files that the service sends with duda_send_file(). The group's user must "
+                 "be able to read it. Default: an empty folder.")},
     {.name = "SpoolFolder",
      .type = MK_CONF_TEXT,
      AT(spool_folder),

@@ -10,7 +10,8 @@
 struct isolate_settings {
     mk_str service, name;
     struct mk_conf_words include, env;
-    mk_str spool_folder; /* empty: the server's */
+    mk_str spool_folder;  /* empty: the server's */
+    mk_str document_root; /* empty: none */
     mk_str user, group;
     uint64_t memory;                     /* bytes per process; 0: no limit */
     struct isolate_cgroup_limits limits; /* limits for all processes together */

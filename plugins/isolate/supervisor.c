@@ -84,12 +84,13 @@ static int open_notify_socket(const struct isolate_record *r)
 static char **build_environment(const struct supervisor *k)
 {
     extern char **environ;
-    static char buf[4][160];
+    static char buf[5][160];
     (void)snprintf(buf[0], sizeof buf[0], "LISTEN_FDS=1");
     (void)snprintf(buf[1], sizeof buf[1], "LISTEN_PID=%d", (int)getpid());
     (void)snprintf(buf[2], sizeof buf[2], "NOTIFY_SOCKET=@%s", k->ready_name);
     (void)snprintf(buf[3], sizeof buf[3], ISOLATE_VARIABLE "=%d", ISOLATE_SCOREBOARD_FD);
-    char *const ours[] = {buf[0], buf[1], buf[2], buf[3], NULL};
+    (void)snprintf(buf[4], sizeof buf[4], MK_STAT_FILE_VARIABLE "=%d", ISOLATE_STATISTICS_FD);
+    char *const ours[] = {buf[0], buf[1], buf[2], buf[3], buf[4], NULL};
     return isolate_environment_build(k->group, environ, ours);
 }
 
@@ -102,7 +103,7 @@ static _Noreturn void exec_group_server(struct supervisor *k, int out, pid_t par
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     bool ok = null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
               dup2(out, STDERR_FILENO) >= 0;
-    for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_CONFIG_FD; fd++)
+    for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_STATISTICS_FD; fd++)
         ok = ok && fcntl(fd, F_SETFD, 0) == 0;
     bool is_limited = isolate_cgroup_has_limits(&g->settings->limits);
     if (is_limited && write(ISOLATE_LIMITS_FD, "0", 1) < 0)
@@ -370,7 +371,8 @@ _Noreturn void isolate_supervisor_run(const struct isolate_group *group,
         _exit(1);
     for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_LIMITS_FD; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-    isolate_log_forwarder_init(&k.lines, group->name, group->log, group->log_has_priorities);
+    isolate_log_forwarder_init(&k.lines, group->name, group->log, group->log_has_priorities,
+                               group->log_is_json);
     k.signals = open_signalfd();
     k.ready = open_notify_socket(r);
     struct sockaddr_un ready;

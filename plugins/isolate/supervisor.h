@@ -12,7 +12,7 @@ struct isolate_supervisor_reply {
     bool serves;
 };
 
-enum { ISOLATE_SUPERVISOR_FDS = 6 };
+enum { ISOLATE_SUPERVISOR_FDS = 7 };
 
 /* Runs the supervisor in a child of the master; its descriptors start at ISOLATE_LISTEN_FD (process.h). After
  * the master's death, the supervisor exits when all processes that hold presence locks have exited. */

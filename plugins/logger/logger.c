@@ -178,33 +178,13 @@ static void log_request(const struct mk_access_record *record, void *host_data)
     mk_log_write(worker, s->access, mk_buf_str(&line.out));
 }
 
-static void write_message(const struct settings *s, struct mk_request *request, enum mk_log_level level,
-                          mk_str message)
-{
-    enum { METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
-    char buf[4096];
-    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
-    if (mk_request_method_text(request).p) {
-        mk_log_escape(&out, mk_str_first(mk_request_method_text(request), METHOD_SHOWN));
-        mk_buf_add_char(&out, ' ');
-        mk_log_escape(&out, mk_str_first(mk_request_target(request), TARGET_SHOWN));
-    } else {
-        mk_buf_add(&out, MK_STR("request"));
-    }
-    mk_buf_add(&out, MK_STR(" from "));
-    mk_addr_format(mk_request_client_addr(request), &out);
-    mk_buf_add(&out, MK_STR(": "));
-    mk_buf_add(&out, mk_str_first(message, sizeof buf - out.len));
-    mk_log_message(mk_request_worker(request), s->error, level, mk_buf_str(&out));
-}
-
 static bool log_message(struct mk_request *request, enum mk_log_level level, mk_str message, void *host_data)
 {
     const struct settings *s = host_data;
     if (!s->error_log.len)
         return false;
     if (s->error && level <= s->log_level)
-        write_message(s, request, level, message);
+        mk_request_log_to(request, s->error, level, message);
     return true;
 }
 

@@ -176,7 +176,7 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
     print_latency(&s->all, &w);
     print_hosts(s, &w);
     print_workers(s, &w);
-    metrics_statistics_print_json(mk_worker_statistics(s->worker), &w);
+    metrics_statistics_print_json(s->worker, &w);
     mk_json_end_object(&w);
 }
 

@@ -94,6 +94,14 @@ static enum mk_verdict respond_page(struct live *l, struct mk_request *request, 
 
 enum { REASON_MAX = 192 };
 
+static const char *write_component_reason(const struct mk_stat_registry *r, uint32_t series,
+                                          struct mk_buf *out)
+{
+    mk_buf_addf(out, "%.*s: %.*s%c", MK_STR_ARG(mk_stat_label(r, series, MK_READINESS_COMPONENT)),
+                MK_STR_ARG(mk_stat_label(r, series, MK_READINESS_REASON)), '\0');
+    return out->failed ? "a component is not ready" : out->p;
+}
+
 /* Writes the name of the first component that is not ready in this worker, and its reason, to `out`. Returns
  * the text; NULL: all components are ready. */
 static const char *find_component_reason(const struct mk_worker *worker, struct mk_buf *out)
@@ -104,9 +112,27 @@ static const char *find_component_reason(const struct mk_worker *worker, struct 
         const uint64_t *cells = mk_worker_cells(worker, series);
         if (!cells || !mk_stat_get(cells))
             continue;
-        mk_buf_addf(out, "%.*s: %.*s%c", MK_STR_ARG(mk_stat_label(r, series, MK_READINESS_COMPONENT)),
-                    MK_STR_ARG(mk_stat_label(r, series, MK_READINESS_REASON)), '\0');
-        return out->failed ? "a component is not ready" : out->p;
+        return write_component_reason(r, series, out);
+    }
+    return NULL;
+}
+
+/* Returns the component of another server, such as an isolated service, that is not ready in one of its
+ * workers: any of them may get a request of this worker. */
+static const char *find_component_of_others(const struct mk_worker *worker, struct mk_buf *out)
+{
+    struct mk_stat_source source;
+    for (size_t i = 0; mk_worker_statistics_at(worker, i, &source); i++) {
+        const char *reason = source.not_serving_reason ? source.not_serving_reason(source.data) : NULL;
+        if (reason) {
+            mk_buf_addf(out, "%s: %s%c", source.name, reason, '\0');
+            return out->failed ? "an isolated service does not serve" : out->p;
+        }
+        const struct mk_stat_registry *r = source.registry;
+        unsigned table = mk_stat_find(r, MK_READINESS_TABLE);
+        for (uint32_t series = 0; table && (series = mk_stat_next(r, table, series));)
+            if (mk_stat_sum(r, series, 0))
+                return write_component_reason(r, series, out);
     }
     return NULL;
 }
@@ -123,7 +149,8 @@ static const char *not_ready_reason(const struct live *l, const struct settings 
     for (size_t i = 0; s->ready_connections && mk_worker_stats_at(l->worker, i, &stats); i++)
         if (stats.pid == l->meter.pid && stats.open > s->ready_connections)
             return "too many connections";
-    return find_component_reason(l->worker, buf);
+    const char *reason = find_component_reason(l->worker, buf);
+    return reason ? reason : find_component_of_others(l->worker, buf);
 }
 
 static enum mk_verdict respond_readiness(const struct live *l, struct mk_response *response,

@@ -220,7 +220,7 @@ static void print_h2(const struct snapshot *s, struct mk_buf *out)
 void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
 {
     print_server(s, out);
-    metrics_statistics_print(mk_worker_statistics(s->worker), out);
+    metrics_statistics_print(s->worker, out);
     print_workers(s, out);
     print_h2(s, out);
     print_reloads(s, out);

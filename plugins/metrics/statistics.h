@@ -7,10 +7,10 @@
 #include <monkey/stats.h>
 #include <monkey/worker.h>
 
-/* Prints the families for Prometheus. `r` may be NULL. */
-void metrics_statistics_print(const struct mk_stat_registry *r, struct mk_buf *out);
+/* Prints the families for Prometheus: those of the worker's server and of others (mk_worker_statistics_at()). */
+void metrics_statistics_print(const struct mk_worker *w, struct mk_buf *out);
 /* Prints, for each table with columns, its name and a list of objects. */
-void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_json_writer *w);
+void metrics_statistics_print_json(const struct mk_worker *worker, struct mk_json_writer *w);
 
 /* ---- Certificates of hosts that need attention ---- */
 

@@ -17,6 +17,7 @@ struct mk_log {
     void *data;                         /* for the sink */
     bool is_json;                       /* the sink writes JSON */
     const struct mk_log_fields *fields; /* fields of the message that is being written; NULL: none */
+    size_t message_len;                 /* length of that message without its fields */
 };
 
 /* Not public: a plugin built for an older version would contain an outdated count. */

@@ -3,6 +3,7 @@
 #include "conf/table.h"
 #include "os/network_set.h"
 
+#include <monkey/sized.h>
 #include <monkey/spool.h>
 
 #include "base/assert.h"
@@ -241,6 +242,21 @@ struct mk_stat_registry *mk_config_statistics(struct mk_config *c)
     return r;
 }
 
+int mk_config_add_statistics_sized(struct mk_config *c, const struct mk_stat_source *source,
+                                   size_t source_size)
+{
+    struct mk_stat_source_entry *entry = mk_config_alloc(c, sizeof *entry), **end;
+    struct mk_stat_source full;
+    if (!entry)
+        return -ENOMEM;
+    source = mk_sized_in(&full, sizeof full, source, source_size);
+    entry->source = *source;
+    for (end = &c->generation->stat_sources; *end; end = &(*end)->next)
+        ;
+    *end = entry;
+    return 0;
+}
+
 int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void))
 {
     int fd = mk_shared_state_fd(c->generation->shared, mk_str_from_c(name), make);
@@ -265,7 +281,11 @@ struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const
     if (!path.p)
         return NULL;
     struct mk_conf_source_pos at = setting_pos(c, section, key);
-    return mk_logset_open_or_report(&c->generation->logs, path, max_size, keep, &at, c->report);
+    struct mk_logfile *file =
+        mk_logset_open_or_report(&c->generation->logs, path, max_size, keep, &at, c->report);
+    if (file)
+        file->is_json = c->generation->server.error_log_format == MK_ERROR_LOG_JSON;
+    return file;
 }
 
 void mk_config_replace_access_log(struct mk_config *c)
@@ -319,6 +339,11 @@ mk_str mk_config_error_log(const struct mk_config *c)
 bool mk_config_error_log_has_priorities(const struct mk_config *c)
 {
     return c->generation->error_log && c->generation->error_log->has_priorities;
+}
+
+bool mk_config_error_log_is_json(const struct mk_config *c)
+{
+    return c->generation->server.error_log_format == MK_ERROR_LOG_JSON;
 }
 
 bool mk_config_was_validated(const struct mk_config *c)

@@ -190,7 +190,7 @@ static void open_logs(struct mk_config_loader *l)
     /* The printed configuration has absolute paths, which are valid from any folder. */
     if (g->error_log) {
         g->server.error_log = g->error_log->where;
-        g->error_log->is_json = g->server.error_log_format == 1;
+        g->error_log->is_json = g->server.error_log_format == MK_ERROR_LOG_JSON;
     }
     if (g->access_log)
         request->access_log = g->access_log->where;

@@ -130,6 +130,11 @@ struct mk_readiness_check {
     void *data;
 };
 
+struct mk_stat_source_entry {
+    struct mk_stat_source_entry *next;
+    struct mk_stat_source source;
+};
+
 struct mk_config_generation {
     struct mk_arena arena;
     const struct mk_config_generation *previous; /* the active generation, only during the load */
@@ -169,11 +174,12 @@ struct mk_config_generation {
                                         * none */
     struct mk_file_watch *watched;     /* a change to these files reloads the configuration */
     struct mk_readiness_check *awaits; /* pending checks */
-    bool tried;                        /* another process has just loaded the configuration without errors */
-    uint64_t serial;                   /* number that the master assigns when it starts the workers; 0: none
+    struct mk_stat_source_entry *stat_sources;
+    bool tried;          /* another process has just loaded the configuration without errors */
+    uint64_t serial;     /* number that the master assigns when it starts the workers; 0: none
                                         * yet */
-    bool wants_children;               /* workers may start subprocesses */
-    bool wants_spool; /* plugins spool bodies: workers may write files in `server.spool_folder` */
+    bool wants_children; /* workers may start subprocesses */
+    bool wants_spool;    /* plugins spool bodies: workers may write files in `server.spool_folder` */
     bool has_identity;
     bool lacks_descriptors; /* descriptors ran out while opening folders of hosts; already reported */
     struct mk_identity identity;

@@ -11,7 +11,7 @@ static const char *const symlink_words[] = {"off", "owner", "on", NULL};
 static const char *const overcapacity_words[] = {"Drop", "Resist", "TooBusy", NULL};
 static const char *const error_formats[] = {"html", "json", NULL}; /* enum mk_error_format */
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
-static const char *const log_formats[] = {"text", "json", NULL};
+static const char *const log_formats[] = {[MK_ERROR_LOG_TEXT] = "text", [MK_ERROR_LOG_JSON] = "json", NULL};
 static const char *const access_formats[] = {"combined", "json", "short", NULL}; /* enum mk_access_format */
 
 /* ---- Listen ---- */

@@ -75,6 +75,8 @@ struct mk_vhost_common_settings {
     struct mk_tls_settings tls;
 };
 
+enum mk_error_log_format { MK_ERROR_LOG_TEXT, MK_ERROR_LOG_JSON };
+
 struct mk_server_settings {
     struct mk_listens listens;
     uint16_t port; /* port for a Listen with only an address, as in Monkey before 1.6 */
@@ -97,7 +99,7 @@ struct mk_server_settings {
     uint64_t file_cache_memory, small_file;
     uint32_t file_cache_ms;
     mk_str error_log;
-    unsigned error_log_format; /* 0: text; 1: json */
+    unsigned error_log_format; /* enum mk_error_log_format */
     unsigned log_level;
     struct mk_vhost_common_settings site;
 };

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/shared_state.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/stats.h"
 #include "os/fd.h"
+#include "setup/stat_file.h"
 
 struct mk_shared_state_region {
     struct mk_shared_state_region *next;
@@ -71,8 +74,22 @@ int mk_shared_state_fd(struct mk_shared_state *s, mk_str name, int (*make)(void)
     return fd;
 }
 
+/* Maps the memory file of the server that has started this one. NULL: there is none. */
+static struct mk_stat_registry *map_inherited_statistics(void)
+{
+    uint64_t fd;
+    mk_str number = mk_str_from_c(getenv(MK_STAT_FILE_VARIABLE));
+    return number.p && mk_num_parse(number, &fd) && fd <= INT32_MAX && mk_stat_file_clear((int)fd)
+               ? mk_stat_file_map((int)fd, NULL)
+               : NULL;
+}
+
 struct mk_stat_registry *mk_shared_state_get_statistics(struct mk_shared_state *s)
 {
+    if (!s->statistics) {
+        s->statistics = map_inherited_statistics();
+        s->has_statistics_file = s->statistics;
+    }
     if (!s->statistics)
         s->statistics = mk_shared_state_get_memory(s, MK_STR("server: statistics"), mk_stat_size());
     return s->statistics;
@@ -94,7 +111,10 @@ void mk_shared_state_fini(struct mk_shared_state *s)
         mk_mem_free(f);
     }
     mk_folder_cache_fini(&s->folders);
+    if (s->has_statistics_file)
+        mk_stat_file_unmap(s->statistics);
     s->statistics = NULL;
+    s->has_statistics_file = false;
     while (s->first) {
         struct mk_shared_state_region *r = s->first;
         s->first = r->next;

@@ -18,6 +18,7 @@ struct mk_shared_state {
     struct mk_shared_state_fd *fds;
     struct mk_folder_cache folders;
     struct mk_stat_registry *statistics; /* NULL: no statistics yet */
+    bool has_statistics_file;
 };
 
 /* Returns zeroed memory or, for a name and size used before, the same memory. Call it in the master:

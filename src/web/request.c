@@ -340,9 +340,10 @@ mk_str mk_request_user(const struct mk_request *r)
 /* ---- The log ---- */
 
 /* In JSON, the details of the request are members, which precede the fields of the message. */
-static void log_json(struct mk_request *r, enum mk_log_level level, mk_str message, mk_str peer)
+static void log_json(const struct mk_request *r, struct mk_log *log, enum mk_log_level level, mk_str message,
+                     mk_str peer)
 {
-    const struct mk_log_fields *given = r->web->log->fields;
+    const struct mk_log_fields *given = log->fields;
     char buf[JSON_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     struct mk_json_writer w = mk_json_writer_to(&text);
@@ -356,22 +357,22 @@ static void log_json(struct mk_request *r, enum mk_log_level level, mk_str messa
         mk_buf_add(&text, given->json);
     }
     struct mk_log_fields all = {.json = mk_buf_str(&text)};
-    mk_log_with_fields(r->web->log, level, message, text.failed ? given : &all);
+    mk_log_with_fields(log, level, message, text.failed ? given : &all);
 }
 
-static void log_without_hooks(struct mk_request *r, enum mk_log_level level, mk_str message)
+void mk_request_write_log(const struct mk_request *r, struct mk_log *log, enum mk_log_level level,
+                          mk_str message)
 {
     char buf[MK_SOCKADDR_TEXT_MAX];
     struct mk_buf peer = mk_buf_fixed(buf, sizeof buf);
     if (r->peer)
         mk_addr_format(r->peer, &peer);
-    if (r->web->log && r->web->log->is_json)
-        log_json(r, level, message, mk_buf_str(&peer));
+    if (log && log->is_json)
+        log_json(r, log, level, mk_str_first(message, log->message_len), mk_buf_str(&peer));
     else if (!r->method_text.p) /* the request line was invalid */
-        mk_log(r->web->log, level, "request from %.*s: %.*s", MK_STR_ARG(mk_buf_str(&peer)),
-               MK_STR_ARG(message));
+        mk_log(log, level, "request from %.*s: %.*s", MK_STR_ARG(mk_buf_str(&peer)), MK_STR_ARG(message));
     else
-        mk_log(r->web->log, level, "%.*s %.*s from %.*s: %.*s",
+        mk_log(log, level, "%.*s %.*s from %.*s: %.*s",
                MK_STR_ARG(mk_str_first(r->method_text, METHOD_SHOWN)),
                MK_STR_ARG(mk_str_first(r->target_text, TARGET_SHOWN)), MK_STR_ARG(mk_buf_str(&peer)),
                MK_STR_ARG(message));
@@ -390,11 +391,12 @@ static void log_message(struct mk_request *r, enum mk_log_level level, struct mk
     const struct mk_hook_list none = {0}, *hooks = r->site ? &r->site->hooks.log : &none;
     mk_str message = mk_buf_str(text);
     mk_log_sanitize(text->p, text->len);
+    if (r->web->log)
+        r->web->log->message_len = message_len;
     for (size_t i = 0; i < hooks->n; i++)
         if (hooks->at[i].plugin->on_log(r, level, message, hooks->at[i].data))
             return;
-    log_without_hooks(r, level,
-                      r->web->log && r->web->log->is_json ? mk_str_first(message, message_len) : message);
+    mk_request_write_log(r, r->web->log, level, message);
 }
 
 void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)

@@ -111,6 +111,11 @@ static inline bool mk_request_is_secure(const struct mk_request *request)
     return request->is_told ? request->forwarded_is_secure : request->encrypted;
 }
 
+struct mk_log;
+/* Writes a message to `log`, with the details of the request. */
+void mk_request_write_log(const struct mk_request *r, struct mk_log *log, enum mk_log_level level,
+                          mk_str message);
+
 /* Was the body dropped by a rewrite? A copy for the log has no target. */
 static inline bool mk_request_body_was_dropped(const struct mk_request *request)
 {

@@ -60,18 +60,39 @@ void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
         start_flush_timer(w);
 }
 
-void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_level level, mk_str text)
+/* Writes messages to a log other than the error log. */
+struct other_log {
+    struct mk_log log;
+    struct mk_worker *worker;
+    struct mk_logfile *file;
+};
+
+static void write_to_other_log(struct mk_log *log, enum mk_log_level level, mk_str text)
 {
-    const struct mk_log_fields *fields = w->web.log ? w->web.log->fields : NULL;
-    level = (unsigned)level < MK_LOG_LEVEL_COUNT ? level : MK_LOG_ERROR;
-    struct mk_buf *out = log->fd < 0 ? NULL
-                                     : mk_logwriter_reserve(&w->logs[log->index], level,
-                                                            mk_errorlog_line_size(log, text, fields));
+    const struct other_log *o = MK_CONTAINER(log, struct other_log, log);
+    struct mk_logwriter *writer = &o->worker->logs[o->file->index];
+    struct mk_buf *out =
+        mk_logwriter_reserve(writer, level, mk_errorlog_line_size(o->file, text, log->fields));
     if (!out)
         return;
-    mk_errorlog_format_line(log, level, text, fields, out);
-    if (mk_logwriter_commit(&w->logs[log->index]))
-        start_flush_timer(w);
+    mk_errorlog_format_line(o->file, level, text, log->fields, out);
+    if (mk_logwriter_commit(writer))
+        start_flush_timer(o->worker);
+}
+
+void mk_request_log_to(struct mk_request *r, struct mk_logfile *file, enum mk_log_level level, mk_str message)
+{
+    const struct mk_log *log = r->web->log;
+    struct other_log other = {.log = {.level = MK_LOG_DEBUG,
+                                      .write = write_to_other_log,
+                                      .is_json = file->is_json,
+                                      .fields = log ? log->fields : NULL,
+                                      .message_len = log ? log->message_len : message.len},
+                              .worker = r->web->worker,
+                              .file = file};
+    level = (unsigned)level < MK_LOG_LEVEL_COUNT ? level : MK_LOG_ERROR;
+    if (file->fd >= 0)
+        mk_request_write_log(r, &other.log, level, message);
 }
 
 /* Reports the lost lines of a log, and keeps their count if the error log is not writable either. */

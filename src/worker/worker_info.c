@@ -120,6 +120,17 @@ struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w)
     return w->generation->shared->statistics;
 }
 
+bool mk_worker_statistics_at_sized(const struct mk_worker *w, size_t i, struct mk_stat_source *out,
+                                   size_t out_size)
+{
+    const struct mk_stat_source_entry *entry = w->generation->stat_sources;
+    while (entry && i--)
+        entry = entry->next;
+    if (entry)
+        mk_sized_out(out, out_size, &entry->source, sizeof entry->source);
+    return entry;
+}
+
 uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
 {
     const struct mk_scoreboard_slot *slot =

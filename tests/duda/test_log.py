@@ -108,8 +108,16 @@ def test_long_fields_are_omitted(start):
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_log_of_host_contains_fields(start, tmp_path, form):
     server = start(form, plugins=["logger"], sections=f"[LOGGER]\n    ErrorLog {tmp_path}/host.log\n")
-    assert server.get("/orders/7?name=a%00b").status == 204
-    expected = r' order placed order=17 name="a\?b" ok=true .* a_b=x \(request [0-9a-f]{16}\)\n'
+    assert server.get("/orders/7?name=a%00b", fields=[("X-Request-Id", "abc-1")]).status == 204
+    if form == "json":
+        text = wait_until((tmp_path / "host.log").read_text, "the log of the host has the line")
+        order = next(line for line in map(json.loads, text.splitlines()) if line["message"] == "order placed")
+        assert (order["order"], order["name"], order["a b"], order["level"]) == (17, "a\0b", "x", "info")
+        assert (order["request"], order["route"], order["method"]) == ("abc-1", "GET /orders/:id", "GET") and order["client"] and order["time"]
+        plain = next(line for line in map(json.loads, text.splitlines()) if line["message"].startswith("plain"))
+        assert plain["request"] == "abc-1" and "abc-1" not in plain["message"]
+        return
+    expected = r' order placed order=17 name="a\?b" ok=true .* a_b=x \(request abc-1\)\n'
     wait_until(lambda: re.search(expected, (tmp_path / "host.log").read_text()), "the log of the host has the fields")
 
 

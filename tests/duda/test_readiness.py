@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services that report components as not ready: at the Ready path of plugin metrics, in its numbers and in the shell."""
+import os
+import signal
+
 import pytest
 
+import proc
 import services
 from metering import KEYS, status
 from proc import wait_until
@@ -95,12 +99,33 @@ def test_each_worker_is_ready_by_itself(shop):
 
 
 @pytest.mark.processes("it starts no group of processes")
-def test_isolated_service_reports_in_its_group(monkey, site, tmp_path):
+def test_isolated_service_reports_in_its_group_and_in_the_front_server(monkey, site, tmp_path, socket_folder):  # noqa: F811
     (tmp_path / "shop.conf").write_text("[PLUGINS]\n    Load cheetah\n[CHEETAH]\n    Socket ./shell.sock\n")
     tmp_path.chmod(0o755)
-    server = monkey(plugins=["isolate"], root=None, host=None,
-                    top=f"[ISOLATE]\n    Service {services.build(tmp_path, 'shop', SOURCE)}\n    Include shop.conf\n",
+    socket = socket_folder / "sock"
+    server = monkey(plugins=["isolate", "metrics", "cheetah"], root=None, host=None,
+                    top=f"{KEYS}[CHEETAH]\n    Socket {socket}\n"
+                        f"[ISOLATE]\n    Service {services.build(tmp_path, 'shop', SOURCE)}\n    Include shop.conf\n    Workers 2\n",
                     sections=f"[HOST]\n    DocumentRoot {site}\n[ROUTES]\n    /shop/* isolate shop\n")
+    front = ShellServer(server, socket)
+
+    def workers_not_ready():
+        return [(c["isolate"], c["component"], c["workers"], c["reason"]) for c in front.json("components")]
+
     assert "loading" in monkey_shell(tmp_path / "shell.sock", "components").out
+    assert workers_not_ready() == [("shop", "prices", 2, "loading")]
+    assert server.get("/readyz").text == "not ready: prices: loading\n"
     assert server.get("/shop/load").status == 204
-    assert "loading" not in monkey_shell(tmp_path / "shell.sock", "components").out
+    assert workers_not_ready() == [("shop", "prices", 1, "loading")] and server.get("/readyz").status == 503, "one worker is not ready"
+    group, = [pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: keeper"]
+    os.kill(group, signal.SIGSTOP)
+    for pid in proc.children(*proc.children(group)):
+        os.kill(pid, signal.SIGKILL)
+    master, = proc.children(group)
+    os.kill(master, signal.SIGKILL)
+    wait_until(lambda: server.get("/readyz").text == "not ready: shop: not serving\n", "the group is gone")
+    assert ("shop", "shop", None, "not serving") in workers_not_ready()
+    os.kill(group, signal.SIGCONT)
+    wait_until(lambda: server.get("/readyz").text == "not ready: prices: loading\n", "the group serves again")
+    assert workers_not_ready() == [("shop", "prices", 2, "loading")], "a new group counts from 0"
+    server.allow("killed by signal", "was killed")

@@ -61,7 +61,7 @@ static void begin(void)
 {
     mk_buf_free(&lines.rest);
     assert_int_equal(truncate(path, 0), 0);
-    isolate_log_forwarder_init(&lines, "shop", path, false);
+    isolate_log_forwarder_init(&lines, "shop", path, false, false);
     lines.group = getpgrp();
 }
 
@@ -324,7 +324,7 @@ static void log_forwarder_syslog_gets_priority_of_each_line(void **state)
     (void)state;
     begin();
     mk_buf_free(&lines.rest);
-    isolate_log_forwarder_init(&lines, "shop", "syslog", true);
+    isolate_log_forwarder_init(&lines, "shop", "syslog", true, false);
     lines.group = getpgrp();
     isolate_log_forwarder_printf(&lines, "warn", "code %d", 7);
     (void)snprintf(line, sizeof line, "2026-11-28T01:02:03+0000 [error] %d: one\ntwo %%s\n", (int)getpid());
@@ -342,7 +342,7 @@ static void log_forwarder_writes_to_stderr_if_configured(void **state)
     begin();
     mk_buf_free(&lines.rest);
     to_syslog[0] = '\0';
-    isolate_log_forwarder_init(&lines, "shop", "stderr", false);
+    isolate_log_forwarder_init(&lines, "shop", "stderr", false, false);
     assert_true(before >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
     append("one\n");
     append("two\n"); /* the forwarder has kept the log open */
@@ -374,6 +374,90 @@ static void log_forwarder_rejects_links_and_special_files(void **state)
     expect_log("shop: x\n$");
 }
 
+/* ---- JSON ---- */
+
+static void begin_json(void)
+{
+    begin();
+    lines.is_json = true;
+}
+
+static void log_forwarder_json_keeps_the_fields_of_a_line(void **state)
+{
+    char line[300], pattern[300];
+    (void)state;
+    begin_json();
+    (void)snprintf(line, sizeof line,
+                   "{\"time\":\"2000-01-01T00:00:00+0000\",\"level\":\"warn\",\"pid\":%d,\"message\":\"a "
+                   "\\\"b\\\"\",\"order\":-1.5e3,\"ok\":true,\"request\":\"5f\"}\n",
+                   (int)getpid());
+    append(line);
+    (void)snprintf(pattern, sizeof pattern,
+                   "^\\{\"time\":\"2[0-9T:+-]+\",\"level\":\"warn\",\"pid\":%d,\"isolate\":\"shop\","
+                   "\"message\":\"a \\\\\"b\\\\\"\",\"order\":-1.5e3,\"ok\":true,\"request\":\"5f\"\\}\n$",
+                   (int)getpid());
+    expect_log(pattern);
+}
+
+static void log_forwarder_json_lines_cannot_claim_members(void **state)
+{
+    char pattern[200];
+    (void)state;
+    begin_json();
+    append("{\"message\":\"x\",\"isolate\":\"other\",\"pid\":1,\"level\":7,\"time\":\"then\",\"n\":1}\n");
+    (void)snprintf(
+        pattern, sizeof pattern,
+        "^\\{\"time\":\"2[^\"]+\",\"level\":\"info\",\"pid\":%d,\"isolate\":\"shop\",\"message\":\"x\","
+        "\"n\":1\\}\n$",
+        (int)getpid());
+    expect_log(pattern);
+}
+
+/* Anything but an object of plain members becomes the text of a message. */
+static void log_forwarder_json_other_output_is_a_message(void **state)
+{
+    static const char *const texts[] = {
+        "hello",
+        "{\"message\":\"x\"",
+        "{\"message\":\"x\"} {\"pid\":1}",
+        "{\"message\":\"x\",\"n\":{\"pid\":1}}",
+        "{\"message\":\"x\",\"p\\u0069d\":1}",
+        "{\"message\":\"\\x\"}",
+        "{\"message\":\"\\u12\"}",
+        "{\"message\":\"\x01\"}",
+        "{\"message\":\"\xff\"}",
+        "{\"message\":\"x\",\"n\":01}",
+        "{\"message\":\"x\",\"n\":1.}",
+        "{\"message\":\"x\",\"n\":1e}",
+        "{\"message\":\"x\",\"n\":tru}",
+        "{\"message\":\"x\",}",
+        "{\"message\"}",
+        "{\"n\":1}",
+        "{}",
+        "{",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        begin_json();
+        append(texts[i]);
+        append("\n");
+        expect_log("^\\{\"time\":\"[^\"]+\",\"level\":\"info\",\"pid\":[0-9]+,\"isolate\":\"shop\","
+                   "\"message\":\"[^\n]*\"\\}\n$");
+        assert_null(strstr(log_text(), "\"n\":"));
+        assert_null(strstr(log_text(), "\"pid\":1}"));
+    }
+}
+
+static void log_forwarder_json_message_of_the_supervisor(void **state)
+{
+    (void)state;
+    begin_json();
+    isolate_log_forwarder_printf(&lines, "error", "it \"%s\"", "died");
+    expect_log(
+        "^\\{\"time\":\"[^\"]+\",\"level\":\"error\",\"pid\":[0-9]+,\"isolate\":\"shop\",\"message\":\"it "
+        "\\\\\"died\\\\\"\"\\}\n$");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(log_forwarder_plain_line_gets_time_and_name),
@@ -394,7 +478,11 @@ int main(void)
                                        cmocka_unit_test(log_forwarder_journal_line_begins_with_priority),
                                        cmocka_unit_test(log_forwarder_syslog_gets_priority_of_each_line),
                                        cmocka_unit_test(log_forwarder_writes_to_stderr_if_configured),
-                                       cmocka_unit_test(log_forwarder_rejects_links_and_special_files)};
+                                       cmocka_unit_test(log_forwarder_rejects_links_and_special_files),
+                                       cmocka_unit_test(log_forwarder_json_keeps_the_fields_of_a_line),
+                                       cmocka_unit_test(log_forwarder_json_lines_cannot_claim_members),
+                                       cmocka_unit_test(log_forwarder_json_other_output_is_a_message),
+                                       cmocka_unit_test(log_forwarder_json_message_of_the_supervisor)};
     /* A process group inherited from outside the PID namespace has the ID 0. */
     (void)setpgid(0, 0);
     close(mkstemp(path));

@@ -150,6 +150,7 @@ _Noreturn void isolate_process_exec(bool checks, int config, char **environment)
     (void)snprintf(line, sizeof line, "LISTEN_PID=%d", (int)getpid());
     shared->env_ok = !checks && config == ISOLATE_CONFIG_FD && has_line(environment, line) &&
                      has_line(environment, "LISTEN_FDS=1") && has_line(environment, ISOLATE_VARIABLE "=4") &&
+                     has_line(environment, MK_STAT_FILE_VARIABLE "=6") &&
                      fcntl(ISOLATE_LISTEN_FD, F_GETFD) == 0 &&
                      fcntl(ISOLATE_CONTROL_FD, F_GETFD) == FD_CLOEXEC && getpgrp() == getpid();
     shared->pid = getpid();
@@ -184,7 +185,7 @@ static void begin(enum behavior how)
     shared->is_needed = 1;
     assert_int_equal(truncate(log_path, 0), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-    const int fds[ISOLATE_SUPERVISOR_FDS] = {null, null, null, ends[1], null, -1};
+    const int fds[ISOLATE_SUPERVISOR_FDS] = {null, null, null, null, ends[1], null, -1};
     (void)snprintf(record.folder, sizeof record.folder, "monkey-test-%d", (int)getpid());
     record.master = getpid();
     keeper = fork();

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +128,68 @@ static void shared_state_statistics_of_a_trial_are_separate(void **state)
     mk_shared_state_fini(&s);
 }
 
+static const struct mk_stat_metric file_metrics[] = {{.name = "n_total", .help = "N.", .column = "n"}};
+static const struct mk_stat_table file_table = {
+    .name = "t", .labels = {"label"}, .metrics = file_metrics, .n_metrics = 1};
+
+static void set_file_variable(int fd)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "%d", fd);
+    assert_int_equal(setenv(MK_STAT_FILE_VARIABLE, text, 1), 0);
+}
+
+static uint32_t count_in_file(struct mk_shared_state *s, uint64_t n)
+{
+    const mk_str value = MK_STR("a");
+    struct mk_stat_registry *r = mk_shared_state_get_statistics(s);
+    assert_non_null(r);
+    uint32_t series = mk_stat_series(r, mk_stat_register_table(r, &file_table), &value);
+    mk_stat_add(mk_stat_cells(r, series, 1), n);
+    return series;
+}
+
+static void shared_state_inherited_statistics_are_cleared_and_visible_to_the_reader(void **state)
+{
+    (void)state;
+    struct mk_shared_state s = {0};
+    int fd = mk_stat_file_new();
+    struct mk_stat_registry *reader = mk_stat_file_map(fd, NULL);
+    assert_true(fd >= 0);
+    assert_non_null(reader);
+    set_file_variable(fd);
+    for (int i = 0; i < 2; i++) { /* the second server starts after a crash of the first one */
+        uint32_t series = count_in_file(&s, 7);
+        assert_int_equal(mk_stat_find(reader, "t"), 1);
+        assert_int_equal(mk_stat_sum(reader, series, 0), 7);
+        mk_shared_state_fini(&s);
+    }
+    assert_int_equal(ftruncate(fd, 0), -1);
+    int other = mk_stat_file_new();
+    assert_ptr_equal(mk_stat_file_map(other, reader), reader);
+    assert_int_equal(mk_stat_find(reader, "t"), 0);
+    mk_stat_file_unmap(reader);
+    mk_stat_file_unmap(NULL);
+    close(fd);
+    close(other);
+    assert_int_equal(unsetenv(MK_STAT_FILE_VARIABLE), 0);
+}
+
+static void shared_state_unusable_statistics_file_is_ignored(void **state)
+{
+    (void)state;
+    struct mk_shared_state s = {0};
+    int fd = memfd_create("small", MFD_CLOEXEC);
+    assert_null(mk_stat_file_map(fd, NULL));
+    set_file_variable(fd);
+    (void)count_in_file(&s, 1);
+    mk_shared_state_fini(&s);
+    close(fd);
+    (void)count_in_file(&s, 1);
+    mk_shared_state_fini(&s);
+    assert_int_equal(unsetenv(MK_STAT_FILE_VARIABLE), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +198,8 @@ int main(void)
         cmocka_unit_test(shared_state_impossible_requests_return_null),
         cmocka_unit_test(shared_state_descriptor_is_created_once),
         cmocka_unit_test(shared_state_statistics_of_a_trial_are_separate),
+        cmocka_unit_test(shared_state_inherited_statistics_are_cleared_and_visible_to_the_reader),
+        cmocka_unit_test(shared_state_unusable_statistics_file_is_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
