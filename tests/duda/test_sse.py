@@ -82,7 +82,7 @@ def load(interval):
     return prepare
 
 
-FAST, OFF = load("100ms"), load("off")
+FAST, SLOW, OFF = load("100ms"), load("1s"), load("off")
 FIRST = b"id: 1\ndata: first\n\n"
 
 
@@ -152,7 +152,8 @@ def test_stream_may_use_the_default_interval_again(lasting):
 
 
 def test_active_stream_gets_no_comments(lasting):
-    assert lasting(FAST).get("/busy").text == "data: x\n\n" * 20
+    """The stream lasts for more than a second, and its pauses are much shorter than half of the interval."""
+    assert lasting(SLOW).get("/busy").text == "data: x\n\n" * 20
 
 
 def test_comment_is_never_inside_an_event(lasting):
