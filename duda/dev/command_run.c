@@ -30,7 +30,8 @@ enum {
     OWN_FDS = 3 + DEV_SERVERS_FDS,
     DOCS_MAX = 4,
     UPDATES_MAX = 3,
-    SOURCES_MAX = 100
+    SOURCES_MAX = 100,
+    WORKERS_MAX = 64
 };
 
 struct run {
@@ -40,6 +41,7 @@ struct run {
     struct dev_ipc_server ipc_server;
     const char *extra;                 /* a configuration file */
     bool quiet;                        /* print no line for each request */
+    const char *workers;               /* NULL: not given */
     int watch, ending, children;       /* file changes, termination signals, SIGCHLD */
     struct dev_process docs[DOCS_MAX]; /* `monkey doc` processes that generate pages */
     bool serves;                       /* the back server has loaded the current sources */
@@ -48,13 +50,14 @@ struct run {
 };
 
 static const char usage[] =
-    "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] [-q] SOURCE.c...|FOLDER\n";
+    "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] [-w NUMBER] [-q] SOURCE.c...|FOLDER\n";
 static const char help[] =
     "Compiles and serves a Duda service, and rebuilds it whenever its source changes.\n"
     "\n"
     "  -p, --port [ADDRESS:]PORT  address to listen on; default: 127.0.0.1:2001\n"
     "  -n, --names NAME,...       also accept these host names, besides localhost and addresses\n"
     "  -i, --include FILE         include a file with configuration sections of the service or of plugins\n"
+    "  -w, --workers NUMBER       number of worker processes, 1 to 64; default: 1\n"
     "  -q, --quiet                do not print a line for each request\n"
     "  -h, --help                 print this help\n"
     "\n"
@@ -416,6 +419,7 @@ static bool start_servers_and_build(struct run *r, const struct dev_service_word
         !dev_ipc_server_open(&r->ipc_server, ipc_path, &ops, r))
         return false;
     r->source_set.extra = r->extra;
+    r->servers.workers = r->workers;
     r->ipc_server.state = (uint64_t)time(NULL) * 1000;
     dev_cache_clean(&r->paths);
     if (r->source_set.is_folder || r->source_set.is_service_folder)
@@ -447,13 +451,21 @@ static int serve_until_interrupted(struct run *r, const struct dev_service_words
     return code;
 }
 
+static bool is_number_of_workers(const char *text)
+{
+    size_t len = strlen(text);
+    return len > 0 && len <= 2 && strspn(text, "0123456789") == len && atoi(text) >= 1 &&
+           atoi(text) <= WORKERS_MAX;
+}
+
 static int run_run_command(int argc, char **argv)
 {
-    const char *port = NULL, *names = NULL, *extra = NULL;
+    const char *port = NULL, *names = NULL, *extra = NULL, *workers = NULL;
     bool quiet = false;
     const struct dev_option options[] = {{'p', "port", &port, NULL},
                                          {'n', "names", &names, NULL},
                                          {'i', "include", &extra, NULL},
+                                         {'w', "workers", &workers, NULL},
                                          {'q', "quiet", NULL, &quiet}};
     struct dev_options opts = {.usage = usage,
                                .help = help,
@@ -465,6 +477,8 @@ static int run_run_command(int argc, char **argv)
     int code;
     if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
+    if (workers && !is_number_of_workers(workers))
+        return dev_print_error(DEV_EXIT_USAGE, "run", workers, "the number of workers must be from 1 to 64");
     if (extra && !realpath(extra, path))
         return dev_print_error(DEV_EXIT_FAILED, "run", extra, strerror(errno));
     struct run *r = mk_mem_zalloc(1, sizeof *r);
@@ -472,6 +486,7 @@ static int run_run_command(int argc, char **argv)
         return dev_print_error(DEV_EXIT_FAILED, "run", NULL, strerror(ENOMEM));
     r->extra = extra ? path : NULL;
     r->quiet = quiet;
+    r->workers = workers;
     r->ipc_server.fd = r->watch = r->ending = r->children = -1;
     for (size_t i = 0; i < DOCS_MAX; i++)
         r->docs[i] = (struct dev_process){.out = -1, .err = -1};

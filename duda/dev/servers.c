@@ -45,7 +45,7 @@ static bool line_contains_any(mk_str line, const char *const *texts, size_t n)
 static bool is_routine_message(mk_str line)
 {
     static const char *const known[] = {
-        "serves with 1 worker", "workers run as root", "shutting down when all open requests",
+        " serves with ", "workers run as root", "shutting down when all open requests",
         ": upstream service: the server unix:", ": upstream service, server unix:"};
     static const char *const info[] = {" [info] "}, *const reference[] = {", reference "};
     return line_contains_any(line, known, MK_LEN(known)) || mk_str_ends(line, MK_STR(": shutting down")) ||
@@ -282,15 +282,16 @@ static void print_startup_output(struct dev_process *c, mk_str text)
 }
 
 /* Starts the back server, which serves static files only from html/. It has one worker unless the developer
- * configures more, because a single worker reveals bugs sooner. */
+ * configures more: logs and debuggers then show one process. */
 static bool start_back_server(struct dev_servers *s, struct dev_process *c, const struct dev_source_set *u,
                               const char *extra, struct mk_buf *error)
 {
     char config[PATH_MAX], none[PATH_MAX], listen[PATH_MAX];
     struct dev_env env;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    const char *options[] = {"-p", listen, "-o", u->html[0] ? u->html : none, "-w", "1", NULL};
-    if (extra && dev_config_include_has(extra, "SERVER", "Workers"))
+    const char *options[] = {
+        "-p", listen, "-o", u->html[0] ? u->html : none, "-w", s->workers ? s->workers : "1", NULL};
+    if (!s->workers && extra && dev_config_include_has(extra, "SERVER", "Workers"))
         options[4] = NULL;
     dev_server_config_write_back(&text, u, extra);
     bool ok = dev_paths_format(config, "%s/back.conf", s->folder) &&

@@ -22,7 +22,8 @@ struct dev_servers {
     const struct dev_paths *paths;
     char folder[PATH_MAX]; /* private folder for sockets and configurations */
     struct dev_process front, back;
-    unsigned number; /* number of the back server; 0: none so far */
+    const char *workers; /* number of workers of the back server; NULL: that of the configuration, or 1 */
+    unsigned number;     /* number of the back server; 0: none so far */
     struct dev_process draining[DEV_DRAINING_MAX];
     struct dev_stderr_reader stderr_reader; /* reads standard error of the back server */
     struct mk_buf tail;                     /* output of the back server's running worker, for error pages */

@@ -6,6 +6,7 @@ import re
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -576,6 +577,50 @@ def test_each_request_is_printed(start, src, tried):
     server.stop()
     quiet.stop()
     assert "GET" not in quiet.out.text and "/.duda/events" not in server.out.text
+
+
+COUNTER = r"""#include <duda.h>
+static unsigned n;
+static int count(struct duda_ctx *d)
+{
+    unsigned own = ++n;
+    int e = duda_sleep(d, 200); /* meanwhile, other workers accept requests */
+    return e ? e : duda_printf(d, "%u %u", mk_worker_index(duda_worker(d)), own);
+}
+DUDA_SERVICE(counter, DUDA_GET("/", count, "Counts."));
+"""
+
+
+def test_workers_have_their_own_static_variables(start, src):
+    source = src / "counter.c"
+    source.write_text(COUNTER)
+    assert start(source).get("/").text == "0 1"
+    server = start(source, "-w", "3")
+
+    def count():
+        with ThreadPoolExecutor(12) as pool:
+            return [reply.text.split() for reply in pool.map(lambda _: server.get("/"), range(12))]
+
+    seen = []
+
+    def all_workers_have_counted():
+        seen.extend(count())
+        return {worker for worker, _ in seen} == {"0", "1", "2"}
+
+    wait_until(all_workers_have_counted)
+    for worker in "012":
+        numbers = sorted(int(n) for index, n in seen if index == worker)
+        assert numbers == list(range(1, len(numbers) + 1)), "each worker counts on its own"
+    assert "serves with" not in server.err.text
+    source.write_text(COUNTER.replace('"%u %u"', '"%u %u new"'))
+    wait_until(lambda: {worker for worker, *_ in count()} == {"0", "1", "2"})
+    assert server.get("/").text.endswith(" new"), "the number of workers survives a change"
+
+
+@pytest.mark.parametrize("number", ["0", "65", "x", "", "-1", "1x"])
+def test_invalid_number_of_workers_is_rejected(run, number):
+    done = run("run", "-w", number, "counter.c")
+    assert done.code == 2 and "must be from 1 to 64" in done.err
 
 
 def test_aborted_request_is_printed(start, src):
