@@ -67,6 +67,37 @@ static inline struct mk_upstream *mk_upstream_open(struct mk_config *config, con
 {
     return mk_upstream_open_sized(config, section, key, name, defaults, sizeof *defaults);
 }
+
+/** Options of a dynamic upstream. */
+struct mk_upstream_dynamic_options {
+    bool tls;             /**< the servers use TLS; their certificates must be valid for the host */
+    unsigned max_hosts;   /**< hosts for which each worker keeps connections and addresses; at least 1 */
+    unsigned keepalive;   /**< idle connections to one host that each worker keeps */
+    mk_str tls_authority; /**< a PEM file with the authorities to trust; absent: those of the system */
+    /** Decides whether workers may connect to an address. It is called for each address of a host, before a
+     * connection is opened; connections use no other addresses. NULL: all are allowed. */
+    bool (*allows)(void *allows_ctx, const struct mk_addr *addr);
+    void *allows_ctx; /**< must live as long as the configuration */
+};
+/**
+ * Opens an upstream whose servers are not known in advance: each request names its server in
+ * mk_upstream_conn_options.host and .port. A worker resolves a host when it is first used, and forgets the
+ * host that was used least recently when there are more than `max_hosts`; if requests use all of them, the
+ * next one fails with -EBUSY. A host without an address fails with -EHOSTUNREACH, and one without an allowed
+ * address with -EPERM. `name` is the name of the upstream in statistics; no route can refer to it if it
+ * contains a space. Reports errors like mk_upstream_open().
+ */
+MK_API struct mk_upstream *mk_upstream_open_dynamic_sized(struct mk_config *config, const void *section,
+                                                          const char *key, mk_str name,
+                                                          const struct mk_upstream_dynamic_options *options,
+                                                          size_t options_size);
+static inline struct mk_upstream *mk_upstream_open_dynamic(struct mk_config *config, const void *section,
+                                                           const char *key, mk_str name,
+                                                           const struct mk_upstream_dynamic_options *options)
+{
+    return mk_upstream_open_dynamic_sized(config, section, key, name, options, sizeof *options);
+}
+
 /** The name of the upstream in the configuration. */
 MK_API mk_str mk_upstream_name(const struct mk_upstream *upstream);
 /** Do the servers use TLS? */
@@ -98,7 +129,10 @@ struct mk_upstream_conn_options {
                     with redirections: the connection uses the TLS settings and timeouts of the upstream, but
                     is always new, counts toward no limit, and is tried even if the server is down. Absent: a
                     server of the upstream. Must live as long as the connection */
-    uint64_t reserved[4]; /**< must be zero */
+    mk_str host;    /**< for a dynamic upstream: the host, a name or an address without brackets. Must live as
+                        long as the connection, or the request */
+    uint16_t port;  /**< for a dynamic upstream: the port of the host */
+    uint64_t reserved[1]; /**< must be zero */
 };
 
 /**

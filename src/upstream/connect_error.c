@@ -25,8 +25,9 @@ const char *mk_connect_error_text(int error)
         return "the server refused the connection (Connection refused)";
     case -ENOENT:
         return "the socket does not exist (No such file or directory)";
-    case -EACCES:
     case -EPERM:
+        return "connections to the server's address are not allowed (Operation not permitted)";
+    case -EACCES:
         return "the workers' user may not connect to the socket (Permission denied)";
     case -ENETUNREACH:
         return "there is no route to the server (Network is unreachable)";

@@ -18,6 +18,10 @@ static void update_conn_counts(struct mk_backend *o, int open, int idle)
 {
     o->n_open += (unsigned)open;
     o->n_idle += (unsigned)idle;
+    if (o->total) {
+        update_conn_counts(o->total, open, idle);
+        return;
+    }
     STORE(o->shown_idle, o->n_idle);
     if (!o->cells)
         return;
@@ -61,6 +65,7 @@ static void close_conn(struct mk_upstream_conn *c)
 
 static void free_conn(struct mk_upstream_conn *c)
 {
+    c->set->n_conns--;
     mk_freelist_push(&c->set->pool->conns, c);
 }
 
@@ -179,6 +184,8 @@ static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
 /* Reports a failure of the server. `message`: static text; NULL: the text of `error`. */
 static void report_failure(struct mk_backend *o, int error, const char *message)
 {
+    if (o->total) /* the request reports the failure */
+        return;
     if (mk_health_report_failure(o->pool->worker, o->server, error, message))
         mk_failover_broadcast(o);
     mk_pool_schedule_sweep(o->pool);
@@ -268,13 +275,20 @@ static struct mk_backend *choose_backend(struct mk_backend_set *g, const struct 
     return mk_balance_may_try(only, avoid | l->options.tried) ? only : NULL;
 }
 
+/* The error if the set has no usable server. */
+static int no_server_error(const struct mk_backend_set *g)
+{
+    const struct mk_backend *o = &g->backends[0];
+    return o->total && !o->names.n && o->names.error ? o->names.error : -EHOSTUNREACH;
+}
+
 /* Acquires an idle or new connection to one of the servers that the request may use. -EAGAIN: the request
  * must wait. */
 static int acquire_from_set(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     uint64_t avoid = 0;
     bool waits = false;
-    int error = l->error ? l->error : -EHOSTUNREACH;
+    int error = l->error ? l->error : no_server_error(g);
     l->is_held_back = false;
     for (unsigned i = 0; i < g->upstream->n; i++)
         if (!g->backends[i].names.is_fixed)
@@ -548,6 +562,10 @@ static void acquire_or_enqueue(struct mk_upstream_conn *c)
         c->error = connect_to_addr(g, c);
         return;
     }
+    if (MK_UNLIKELY(g->upstream->max_hosts && !g->backends[0].total)) { /* all hosts are in use */
+        c->error = -EBUSY;
+        return;
+    }
     int e = mk_wait_queue_has_waiting(g) ? -EAGAIN : acquire_from_set(g, c);
     if (e == -EAGAIN)
         e = enqueue(g, c);
@@ -597,12 +615,16 @@ static struct mk_upstream_conn *new_conn(struct mk_worker *w, struct mk_upstream
                                          void (*on_ready)(void *ctx, unsigned which), void *ctx)
 {
     struct mk_pool *p = mk_worker_data(w, u->all->plugin);
+    struct mk_backend_set *set = &p->sets[u->index], *host = NULL;
+    if (MK_UNLIKELY(u->max_hosts))
+        host = p->find_host(p, u, options->host, options->port);
     struct mk_upstream_conn *c = mk_freelist_pop(&p->conns);
     if (!c)
         return NULL;
     memset(c, 0, offsetof(struct mk_upstream_conn, to));
     mk_state_init(&c->state, &mk_upstream_conn_machine, MK_UPSTREAM_CONN_WAITING);
-    c->set = &p->sets[u->index];
+    c->set = host ? host : set;
+    c->set->n_conns++;
     c->options = *options;
     c->on_event = on_connect_event;
     c->event_ctx = c;
@@ -645,6 +667,8 @@ struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct
 mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *c)
 {
     const struct mk_upstream_server *s = chosen_server(c);
+    if (s && c->options.host.p)
+        return c->options.host; /* lives longer than a dynamic host */
     return s ? s->name : mk_str_of(NULL, 0);
 }
 

@@ -3,14 +3,14 @@
 #include <errno.h>
 
 #include "event/tls.h"
+#include "upstream/backend_set.h"
 #include "upstream/cancelled_conn.h"
+#include "upstream/dynamic_host.h"
 #include "upstream/failover.h"
 #include "upstream/health.h"
 #include "upstream/health_check.h"
 #include "upstream/pool.h"
 #include "upstream/wait_queue.h"
-
-enum { LOOKUPS = 4 };
 
 /* Handles a wakeup by another worker: a slot may be free for our queue, or a request of that worker needs an
  * idle connection of ours. */
@@ -37,12 +37,6 @@ static void on_wake_event(void *ctx, unsigned which)
 }
 
 /* ---- The sweep ---- */
-
-/* True: the server is up, and its slow start is over. */
-static bool publish_health(const struct mk_backend *o)
-{
-    return mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
-}
 
 static void close_expired_idle(struct mk_backend *o, uint64_t now)
 {
@@ -81,6 +75,15 @@ static void sweep_queue(struct mk_backend_set *g)
     handle_wake_of_backend_set(g);
 }
 
+static void sweep_host(struct mk_backend_set *g)
+{
+    close_expired_idle(&g->backends[0], mk_worker_now_ms(g->pool->worker));
+    if (g->n_waiting)
+        sweep_queue(g);
+    if (g->backends[0].n_idle)
+        mk_pool_schedule_sweep(g->pool);
+}
+
 static void sweep_pool(struct mk_timer *t)
 {
     struct mk_pool *p = MK_CONTAINER(t, struct mk_pool, timer);
@@ -90,75 +93,19 @@ static void sweep_pool(struct mk_timer *t)
         struct mk_backend *o = &p->backends[i];
         close_expired_idle(o, mk_worker_now_ms(p->worker));
         close_expired_cancelled(o);
-        has_more |= !publish_health(o) || o->n_idle > 0;
+        has_more |= !mk_backend_publish_health(o) || o->n_idle > 0;
     }
     for (unsigned i = 0; i < p->upstreams->n; i++) {
         struct mk_backend_set *g = &p->sets[i];
         if (g->n_waiting)
             sweep_queue(g);
     }
+    mk_dynamic_host_each(p, sweep_host);
     if (has_more)
         mk_pool_schedule_sweep(p);
 }
 
 /* ---- The life of a worker ---- */
-
-static void on_addresses_changed(struct mk_resolver *n)
-{
-    struct mk_backend *o = MK_CONTAINER(n, struct mk_backend, names);
-    mk_health_publish(o->server, n->n > 0);
-    MK_LIST_EACH_SAFE (at, &o->idle) {
-        struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
-        if (mk_pool_is_addr_current(c))
-            continue;
-        mk_pool_remove_idle(c);
-        mk_pool_close_conn(c);
-    }
-    mk_wait_queue_publish(mk_wait_queue_set(o)); /* our requests may be waiting for the server's address */
-    mk_wait_queue_wake_older(o);
-    mk_pool_serve_queue(mk_wait_queue_set(o));
-}
-
-/* Creates a separate thread pool for name resolution, so that an unresponsive name server cannot block the
- * shared one. */
-static bool ensure_resolver_threads(struct mk_pool *p)
-{
-    if (!p->threads)
-        p->threads = mk_thread_pool_new(p->worker, LOOKUPS, MK_UPSTREAM_SERVERS);
-    return p->threads;
-}
-
-static bool open_backend(struct mk_pool *p, struct mk_backend *o, const struct mk_upstream_server *s)
-{
-    o->pool = p;
-    o->server = s;
-    mk_list_init(&o->idle);
-    mk_list_init(&o->lent);
-    mk_list_init(&o->cancelled);
-    mk_resolver_init(&o->names, s, p->worker, on_addresses_changed);
-    if (!o->names.is_fixed && !ensure_resolver_threads(p))
-        return false;
-    o->names.threads = p->threads;
-    o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
-    o->cells = mk_worker_cells(p->worker, mk_upstream_stats_health(&p->stats, s->stats_slot)->series);
-    mk_resolver_refresh(&o->names);
-    publish_health(o); /* another configuration may have published a different state */
-    if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
-        return true;
-    o->check = mk_health_check_start(o, mk_failover_broadcast);
-    return o->check;
-}
-
-static bool open_backend_set(struct mk_pool *p, struct mk_backend_set *g, const struct mk_upstream *u,
-                             struct mk_backend *backends)
-{
-    bool ok = true;
-    *g = (struct mk_backend_set){.pool = p, .upstream = u, .backends = backends};
-    mk_list_init(&g->waiting);
-    for (unsigned i = 0; i < u->n; i++)
-        ok &= open_backend(p, &backends[i], &u->servers[i]);
-    return ok;
-}
 
 static bool watch_wake_fd(struct mk_pool *p)
 {
@@ -185,7 +132,7 @@ static int open_pool(struct mk_pool *p)
     struct mk_backend *backends = p->backends;
     bool ok = true;
     for (const struct mk_upstream *u = all->first; u; u = u->next) {
-        ok &= open_backend_set(p, &p->sets[u->index], u, backends);
+        ok &= mk_backend_set_open(p, &p->sets[u->index], u, backends);
         backends += u->n;
     }
     return ok && watch_wake_fd(p) ? 0 : -ENOMEM;
@@ -199,41 +146,31 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
         return -ENOMEM;
     p->worker = w;
     p->upstreams = all;
+    p->find_host = mk_dynamic_host_find;
     p->stats = all->stats;
     p->limit = all->limit;
     p->row = MK_UPSTREAM_WORKERS;
     p->conns.size = sizeof(struct mk_upstream_conn);
     p->blocks.size = MK_POOL_BLOCK;
     mk_list_init(&p->changed);
+    mk_list_init(&p->hosts);
     int e = open_pool(p);
     if (e)
         mk_pool_stop(p);
     return e;
 }
 
-static void close_backend(struct mk_pool *p, struct mk_backend *o)
-{
-    struct mk_upstream_conn *c;
-    mk_health_check_stop(o->check);
-    while ((c = mk_pool_pop_idle(o)))
-        mk_pool_close_conn(c);
-    while (!mk_list_empty(&o->cancelled))
-        mk_pool_close_conn(MK_LIST_ENTRY(o->cancelled.next, struct mk_upstream_conn, backend_link));
-    mk_wait_queue_wake_older(o);
-    mk_resolver_fini(&o->names);
-    if (o->session)
-        p->upstreams->tls->session_free(o->session);
-}
-
 void mk_pool_stop(struct mk_pool *p)
 {
     if (p->row < MK_UPSTREAM_WORKERS) {
+        mk_dynamic_host_free_all(p);
         for (unsigned i = 0; i < p->upstreams->n_servers; i++)
-            close_backend(p, &p->backends[i]);
+            mk_backend_close(p, &p->backends[i]);
         mk_conn_limit_release_row(&p->limit, p->row);
     }
     mk_watcher_free(p->wakes);
     mk_thread_pool_free(p->threads);
+    mk_thread_pool_free(p->host_threads);
     mk_deferred_free(p->end);
     mk_timer_stop(&p->timer);
     mk_freelist_fini(&p->conns);

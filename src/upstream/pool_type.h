@@ -12,6 +12,9 @@ struct mk_pool;
 /* State of one server. */
 struct mk_backend {
     struct mk_pool *pool;
+    struct mk_backend_set *set;
+    struct mk_backend *total; /* host of a dynamic upstream: counts the connections of all hosts; NULL: an
+                               * ordinary server */
     const struct mk_upstream_server *server;
     struct mk_resolver names;
     struct mk_list idle;      /* idle connections, most recently used first (LIFO) */
@@ -32,6 +35,7 @@ struct mk_backend_set {
     struct mk_backend *backends;
     struct mk_list waiting; /* waiting connections, in order of arrival (FIFO) */
     unsigned n_waiting;
+    unsigned n_conns; /* existing struct mk_upstream_conn, including the idle ones */
     struct mk_retry_budget retry;
     unsigned first; /* `Balance least_conn`: where the search starts */
 };
@@ -58,6 +62,12 @@ struct mk_pool {
     struct mk_deferred *end;     /* notifies requests whose connection changed */
     struct mk_list changed;
     struct mk_thread_pool *threads; /* threads for name lookups; NULL until needed */
+    struct mk_thread_pool
+        *host_threads;    /* the same for dynamic upstreams, whose names may be slow to resolve */
+    struct mk_list hosts; /* of dynamic upstreams: see dynamic_host.h */
+    /* Returns the backend set of a host: mk_dynamic_host_find(), which depends on the pool. */
+    struct mk_backend_set *(*find_host)(struct mk_pool *p, const struct mk_upstream *u, mk_str host,
+                                        uint16_t port);
     struct mk_freelist conns;
     struct mk_freelist blocks; /* free list for request memory */
     struct mk_client_share_cache clients[MK_CLIENT_SHARE_CACHE];

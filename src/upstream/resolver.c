@@ -95,9 +95,32 @@ static void replace_addresses(struct mk_resolver *n, const struct mk_dns_lookup 
     }
 }
 
+static bool is_allowed(const struct mk_resolver *n, const struct mk_sockaddr *at)
+{
+    const struct mk_upstream *u = n->server->upstream;
+    struct mk_addr addr;
+    if (!u->allows)
+        return true;
+    mk_sockaddr_to_addr(at, &addr);
+    return u->allows(u->allows_ctx, &addr);
+}
+
+/* Removes the addresses that the upstream does not allow. Later connections use only the addresses that were
+ * checked here. */
+static void filter_addresses(const struct mk_resolver *n, struct mk_dns_lookup *l)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < l->n; i++)
+        if (is_allowed(n, &l->addresses[i]))
+            l->addresses[kept++] = l->addresses[i];
+    l->n = kept;
+}
+
 /* A failed lookup is logged although the old addresses stay in use. */
 static void report_lookup_result(const struct mk_resolver *n, const struct mk_dns_lookup *l)
 {
+    if (n->server->upstream->max_hosts)
+        return; /* the request reports it */
     const char *message = l->error == EAI_SYSTEM ? strerror(l->os_error) : gai_strerror(l->error);
     mk_health_report_dns(n->worker, n->server,
                          l->n       ? NULL
@@ -112,6 +135,8 @@ static void on_lookup_done(void *ctx)
     if (n) {
         uint64_t now = mk_worker_now_ms(n->worker);
         n->lookup = NULL;
+        n->error = l->n ? -EPERM : -EHOSTUNREACH;
+        filter_addresses(n, l);
         if (l->n) /* without a result, the old addresses stay in use */
             replace_addresses(n, l);
         report_lookup_result(n, l);
@@ -170,7 +195,8 @@ void mk_resolver_init(struct mk_resolver *n, const struct mk_upstream_server *se
 {
     *n = (struct mk_resolver){.server = server, .worker = worker, .on_change = on_change};
     n->is_fixed = mk_resolver_parse_server(server, &n->addresses[0]);
-    n->n = n->is_fixed;
+    n->n = n->is_fixed && is_allowed(n, &n->addresses[0]);
+    n->error = n->is_fixed ? -EPERM : 0;
 }
 
 void mk_resolver_fini(struct mk_resolver *n)
@@ -184,6 +210,9 @@ void mk_resolver_refresh(struct mk_resolver *n)
     uint64_t now = mk_worker_now_ms(n->worker);
     if (n->is_fixed || n->lookup || now < n->fresh_until_ms)
         return;
+    const struct mk_upstream *u = n->server->upstream;
+    if (u->max_hosts && now - n->fresh_until_ms > u->settings->resolve_ms)
+        n->n = 0; /* a host that is used seldom may have moved: wait for the result */
     struct mk_dns_lookup *l = mk_mem_zalloc(1, sizeof *l + n->server->host.len + 1);
     if (!l)
         return;
@@ -193,6 +222,7 @@ void mk_resolver_refresh(struct mk_resolver *n)
     if (mk_thread_pool_submit(n->threads, run_getaddrinfo, on_lookup_done, l)) {
         mk_mem_free(l);
         n->fresh_until_ms = now + RETRY_MS;
+        n->error = -EBUSY;
         return;
     }
     n->lookup = l;
@@ -200,7 +230,7 @@ void mk_resolver_refresh(struct mk_resolver *n)
 
 bool mk_resolver_is_pending(const struct mk_resolver *n)
 {
-    return n->lookup && !n->n && !n->fresh_until_ms;
+    return n->lookup && !n->n && (!n->fresh_until_ms || n->server->upstream->max_hosts);
 }
 
 static bool addr_is_avoided(const struct mk_resolver *n, unsigned i)

@@ -21,8 +21,9 @@ struct mk_resolver {
     /* For each address: the time until which it is avoided, because connecting to it has failed. */
     uint64_t avoided_until_ms[MK_ADDRESSES_MAX];
     unsigned n;
-    unsigned version;             /* incremented when the name loses an address */
-    unsigned next;                /* next address to try */
+    int error;        /* why no address was found: -EHOSTUNREACH; -EPERM: the upstream allows none of them */
+    unsigned version; /* incremented when the name loses an address */
+    unsigned next;    /* next address to try */
     uint64_t fresh_until_ms;      /* 0: never resolved */
     struct mk_dns_lookup *lookup; /* lookup in progress; NULL: none */
     bool is_fixed;                /* the server is an address or a unix socket, not a name */
@@ -35,7 +36,8 @@ void mk_resolver_fini(struct mk_resolver *n);
 /* Resolves the name if it was never resolved or its addresses have expired. Never calls on_change()
  * synchronously. */
 void mk_resolver_refresh(struct mk_resolver *n);
-/* Is the first lookup still in progress? */
+/* Is a lookup in progress without which there is no address? It is the first lookup, or, for the host of a
+ * dynamic upstream, also one after a failure. */
 bool mk_resolver_is_pending(const struct mk_resolver *n);
 /* The next address (round robin) to which connecting has not failed recently, or else any address; NULL:
  * none. */

@@ -44,6 +44,10 @@ struct mk_upstream {
     uint32_t idle_ms;
     unsigned index; /* index of the upstream, in order of first use */
     bool is_section;
+    /* For a dynamic upstream: see struct mk_upstream_dynamic_options. */
+    unsigned max_hosts;                                    /* 0: the upstream is not dynamic */
+    bool (*allows)(void *ctx, const struct mk_addr *addr); /* NULL: all addresses are allowed */
+    void *allows_ctx;
 };
 
 /* All upstreams used by the handlers of one configuration. */

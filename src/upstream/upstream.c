@@ -77,6 +77,17 @@ struct mk_upstream *mk_upstream_open_sized(struct mk_config *config, const void 
                                       name, defaults);
 }
 
+struct mk_upstream *mk_upstream_open_dynamic_sized(struct mk_config *config, const void *section,
+                                                   const char *key, mk_str name,
+                                                   const struct mk_upstream_dynamic_options *options,
+                                                   size_t options_size)
+{
+    struct mk_upstream_dynamic_options full;
+    options = mk_sized_in(&full, sizeof full, options, options_size);
+    return mk_upstream_lookup_open_dynamic(mk_config_data(config, &MK_PLUGIN_OF(upstream)), config, section,
+                                           key, name, options);
+}
+
 static bool has_server_in_slot(const struct mk_upstreams *all, unsigned place)
 {
     for (const struct mk_upstream *u = all->first; u; u = u->next)

@@ -154,7 +154,7 @@ static bool builder_add_servers(struct upstream_builder *m, struct mk_upstream *
 
 static const char *tls_file_path(const struct upstream_builder *m, mk_str path)
 {
-    return path.len ? mk_config_path(m->config, m->section, path).p : NULL;
+    return path.len ? resolve_path(m, path).p : NULL;
 }
 
 static void free_tls_client(void *data)
@@ -195,7 +195,7 @@ static uint32_t value_or_default(uint32_t set, uint32_t preferred)
 }
 
 /* The [UPSTREAM] settings for a server that a route names directly. */
-static const struct mk_upstream_settings *default_settings_for_route(struct upstream_builder *m)
+static struct mk_upstream_settings *default_settings_for_route(struct upstream_builder *m)
 {
     struct mk_upstream_settings *s = mk_config_defaults(m->config, &mk_upstream_settings_table);
     struct mk_upstream_server_line *line = mk_config_alloc(m->config, sizeof *line);
@@ -261,6 +261,17 @@ static bool load_server_id_key(struct upstream_builder *m)
 
 /* ---- The upstream ---- */
 
+static void append_upstream(struct mk_upstreams *all, struct mk_upstream *u)
+{
+    if (all->last)
+        all->last->next = u;
+    else
+        all->first = u;
+    all->last = u;
+    all->n++;
+    all->n_servers += u->n;
+}
+
 static struct mk_upstream *builder_new_upstream(struct upstream_builder *m,
                                                 const struct mk_upstream_defaults *defaults)
 {
@@ -281,13 +292,7 @@ static struct mk_upstream *builder_new_upstream(struct upstream_builder *m,
     if (!load_server_id_key(m) || !builder_add_servers(m, u) ||
         ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)))
         return NULL;
-    if (m->all->last)
-        m->all->last->next = u;
-    else
-        m->all->first = u;
-    m->all->last = u;
-    m->all->n++;
-    m->all->n_servers += u->n;
+    append_upstream(m->all, u);
     return u;
 }
 
@@ -322,6 +327,51 @@ struct mk_upstream *mk_upstream_lookup_for_key(struct mk_upstreams *all, struct 
 {
     struct upstream_builder m = {.config = config, .all = all, .owner = section, .key = key, .name = name};
     return find_or_build_upstream(&m, defaults);
+}
+
+/* ---- Dynamic upstreams ---- */
+
+/* Adds a server that no connection uses: its slot has the statistics of all hosts. */
+static bool builder_add_placeholder(struct upstream_builder *m, struct mk_upstream *u)
+{
+    struct mk_upstream_server *s = u->servers = mk_config_alloc(m->config, sizeof *s);
+    if (!s)
+        return false;
+    *s = (struct mk_upstream_server){.upstream = u, .name = MK_STR("*"), .path = MK_STR(""), .weight = 1};
+    u->n = 1;
+    if (mk_upstream_stats_plan_slot(&m->all->stats, &m->all->plan, u->name, s->name, &s->stats_slot))
+        return true;
+    REPORT(m, m->key, "more than %d servers", MK_UPSTREAM_SERVERS);
+    return false;
+}
+
+struct mk_upstream *mk_upstream_lookup_open_dynamic(struct mk_upstreams *all, struct mk_config *config,
+                                                    const void *section, const char *key, mk_str name,
+                                                    const struct mk_upstream_dynamic_options *options)
+{
+    struct upstream_builder m = {.config = config, .all = all, .owner = section, .key = key, .name = name};
+    struct mk_upstream *u = mk_config_alloc(config, sizeof *u);
+    struct mk_upstream_settings *settings = default_settings_for_route(&m);
+    if (!u || !settings)
+        return NULL;
+    settings->max_fails = 0;
+    settings->tls_authority = options->tls_authority;
+    m.settings = settings;
+    *u = (struct mk_upstream){.name = settings->name,
+                              .settings = settings,
+                              .defaults = {.tls = options->tls},
+                              .all = all,
+                              .keep = options->keepalive,
+                              .idle_ms = settings->idle_ms,
+                              .index = all->n,
+                              .max_hosts = options->max_hosts,
+                              .allows = options->allows,
+                              .allows_ctx = options->allows_ctx};
+    if (!builder_add_placeholder(&m, u) || (options->tls && !builder_add_tls(&m, u)))
+        return NULL;
+    mk_config_allow_resolver(config);
+    append_upstream(all, u);
+    return u;
 }
 
 mk_str mk_upstream_name(const struct mk_upstream *u)

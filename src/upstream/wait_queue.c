@@ -74,7 +74,7 @@ static void publish_waiters(const struct mk_backend *o)
 
 void mk_wait_queue_publish(struct mk_backend_set *g)
 {
-    if (g->backends[0].cells)
+    if (g->backends[0].cells && !g->backends[0].total)
         mk_stat_set(&g->backends[0].cells[MK_UPSTREAM_STATS_WAITING], g->n_waiting);
     for (unsigned i = 0; i < g->upstream->n; i++)
         publish_waiters(&g->backends[i]);

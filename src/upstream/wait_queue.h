@@ -9,7 +9,7 @@
 
 static inline struct mk_backend_set *mk_wait_queue_set(const struct mk_backend *o)
 {
-    return &o->pool->sets[o->server->upstream->index];
+    return o->set;
 }
 
 /* Has the request tried no server yet? */
