@@ -56,6 +56,7 @@ static mk_str make_page(struct duda_ctx *d) { return duda_sprintf(d, "page %d", 
     "rows": ("Rows as structs", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", add, ""), DUDA_GET("/NAME", find, ""));'),
     "export": ("Large results", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", export, ""));'),
     "rate": ("http: requests to other servers", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
+    "preview": ("URLs of other hosts", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", preview, ""));'),
     "thumbnail": ("subprocess: other programs", 0, ["subprocess"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", thumbnail, ""));'),
     "shop": ("jobs: work in the background", 0, [], """
 static int deliver(struct duda_ctx *d, mk_str text)
@@ -146,7 +147,8 @@ def test_code_blocks_work_with_real_servers(monkey, site):
                         top=f"[KV]\n    Folder {folder}/kv\n[REDIS]\n    Name far\n    Server unix:{redis.socket}\n"
                         f"[MEMCACHED]\n    Servers unix:{memcached.socket}\n[SMTP]\n    Server {mail.address}\n"
                         f"[SQLITE]\n    File {folder}/goods.db\n    Migrations {folder}/migrations\n"
-                        f"[HTTP_CLIENT]\n    Name rates\n    Server {rates.address}\n")
+                        f"[HTTP_CLIENT]\n    Name rates\n    Server {rates.address}\n"
+                        f"[HTTP_CLIENT]\n    Name web\n    AllowHosts {rates.address}\n    AllowPrivate 127.0.0.1\n")
         server.allow("delivered to")
         assert server.get("/first").text == "hello"
         report = server.get("/report/token", "POST").text.strip()
@@ -162,6 +164,8 @@ def test_code_blocks_work_with_real_servers(monkey, site):
         assert json.loads(server.get("/rows?name=desk").text) == [desk] and server.get("/rows?name=none").text == "[]"
         assert server.get("/export").text == "lamp\nsofa\ndesk\n"
         assert server.get("/rate").text == "/rates?of=EUR is 7"
+        assert server.get(f"/preview?url=http://{rates.address}/a").text == f"http://{rates.address}/a: 7 bytes\n"
+        assert server.get("/preview?url=http://example.org/").status == 502
         small = server.get("/thumbnail", "POST", body=b"picture")
         assert (small.text, small["Content-Type"]) == ("- -resize 200x200 png:-\npicture", "image/png")
         assert [server.get("/limited?user=ana").status for _ in range(11)] == [200] * 10 + [429]

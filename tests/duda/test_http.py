@@ -162,7 +162,11 @@ def test_http_streams_a_large_body(monkey, site):
 
 
 MISTAKES = [
-    ("", "[HTTP_CLIENT] has no Server"),
+    ("", "[HTTP_CLIENT] has neither Server nor AllowHosts"),
+    ("    AllowHosts a/b\n", "`a/b` is not a host"),
+    ("    AllowHosts user@a\n", "`user@a` is not a host"),
+    ("    AllowHosts a\n    AllowPrivate 10.0.0.1/8\n", "`10.0.0.1/8` is not a network"),
+    ("    AllowHosts a\n    TLSAuthority /none.pem\n", "/none.pem"),
     ("    Server 127.0.0.1:1\n[HTTP_CLIENT]\n    Server 127.0.0.1:2\n", "another [HTTP_CLIENT] already has the Name `main`"),
     ("    Server http://127.0.0.1\n", "`http://127.0.0.1` is not a server"),
 ]

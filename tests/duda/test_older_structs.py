@@ -36,7 +36,9 @@ static int load(struct mk_config *config, void **data)
     mk_config_enable_subprocesses(config);
     const struct mk_upstream_defaults defaults = {.port = 9};
     upstream = mk_upstream_open(config, NULL, "Server", MK_STR("127.0.0.1:9"), OLDER(defaults));
-    return upstream ? 0 : -EINVAL;
+    const struct mk_upstream_dynamic_options hosts = {.max_hosts = 1};
+    bool has_hosts = mk_upstream_open_dynamic(config, NULL, "Server", MK_STR("any host"), OLDER(hosts));
+    return upstream && has_hosts ? 0 : -EINVAL;
 }
 
 static bool bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)

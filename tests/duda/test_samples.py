@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the samples of examples/duda with `monkey run` from a copy of their folder, and checks that they work as their
 comments say."""
+import hmac
 import http.server
 import json
 import re
@@ -87,6 +88,39 @@ class RequestEcho(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    got = []
+
+    def do_POST(self):
+        self.got.append((self.headers["X-Signature"], self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(500 if self.path == "/bad" else 204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@needs("http")
+def test_webhook_sample_signs_events_and_reaches_no_other_address(start):
+    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    port = receiver.server_port
+    server = start("webhook", conf={"https://*": f"*:{port}\n    AllowPrivate 127.0.0.1"}, environment={"WEBHOOK_SECRET": "secret of the test"})
+
+    def deliver(url):
+        body = json.dumps({"url": url, "event": "an order"}).encode()
+        return server.get("/deliveries", "POST", [("Content-Type", "application/json")], body)
+
+    assert deliver(f"http://127.0.0.1:{port}/hook").text == "delivered\n"
+    assert Receiver.got == [("sha256=" + hmac.new(b"secret of the test", b"an order", "sha256").hexdigest(), b"an order")]
+    assert deliver(f"http://127.0.0.1:{port}/bad").status == 502
+    assert deliver(f"http://127.0.0.2:{port}/hook").status == 422
+    assert deliver("http://127.0.0.1:22/").status == 422
+    assert deliver("no URL").status == 422
+    receiver.shutdown()
+    receiver.server_close()
 
 
 @needs("http")

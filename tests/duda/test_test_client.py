@@ -166,7 +166,15 @@ static int price(struct duda_ctx *d)
     return e ? e : duda_printf(d, "%u %s\n", response.status, response.body.p);
 }
 
-DUDA_SERVICE(tested, DUDA_GET("/calls", calls), DUDA_GET("/form", form), DUDA_POST("/form", add), DUDA_GET("/chain", chain),
+static int hook(struct duda_ctx *d)
+{
+    struct duda_http_response response;
+    const struct duda_http_request request = {.url = MK_STR("https://hooks.example.org/a?b"), .max_redirects = 1};
+    int e = duda_http_fetch(d, duda_http_find(d, "hooks"), &request, &response);
+    return e ? e : duda_printf(d, "%u %s\n", response.status, response.url.p);
+}
+
+DUDA_SERVICE(tested, DUDA_GET("/hook", hook), DUDA_GET("/calls", calls), DUDA_GET("/form", form), DUDA_POST("/form", add), DUDA_GET("/chain", chain),
     DUDA_POST("/again", again), DUDA_ANY("/echo", echo), DUDA_GET("/away", away), DUDA_POST("/upload", upload),
     DUDA_GET("/expire", expire), DUDA_GET("/cookies", cookies), DUDA_GET("/deep/cookies", cookies), DUDA_GET("/json", json),
     DUDA_GET("/news", news), DUDA_GET("/chunks", chunks), DUDA_GET("/chat", chat), DUDA_GET("/now", now), DUDA_GET("/insert", insert),
@@ -182,6 +190,9 @@ CONF = """[PLUGINS]
 [HTTP_CLIENT]
     Name       rates
     Server     127.0.0.1:1
+[HTTP_CLIENT]
+    Name       hooks
+    AllowHosts hooks.example.org
 """
 
 
@@ -383,6 +394,13 @@ DUDA_TEST(responds)
     duda_expect_contains(t, duda_test_backend_received(rates, 0).headers, "ost: ");
     duda_expect(t, !duda_test_backend_received(rates, 2).method.p);
 }
+DUDA_TEST(any_host)
+{
+    struct duda_test_backend *hooks = duda_test_backend_start(t, "hooks");
+    duda_test_backend_respond(hooks, "GET /a", 200, "text/plain", "one");
+    duda_expect_text(t, duda_test_get(t, "/hook").body, "200 https://hooks.example.org/a?b\n");
+    duda_expect_contains(t, duda_test_backend_received(hooks, 0).headers, "hooks.example.org");
+}
 DUDA_TEST(unexpected)
 {
     duda_test_backend_start(t, "rates");
@@ -391,7 +409,7 @@ DUDA_TEST(unexpected)
 DUDA_TEST(without) { duda_expect_status(t, duda_test_get(t, "/price"), 503); }
 DUDA_TEST(late) { duda_test_get(t, "/now"); duda_test_backend_start(t, "rates"); }
 """)
-    assert "\nok tested.responds" in "\n" + done.out and "\nok tested.without" in done.out, done
+    assert "\nok tested.responds" in "\n" + done.out and "\nok tested.any_host" in done.out and "\nok tested.without" in done.out, done
     assert "backend `rates`: unexpected request: POST /rates?of=EUR" in done.out and "not ok tested.unexpected" in done.out
     assert "create it before the first request" in done.out and "not ok tested.late" in done.out and done.code == 1
 

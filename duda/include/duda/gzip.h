@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip (RFC 1952) compression and decompression, based on zlib. In monkey-duda-gzip.so. */
+/* gzip (RFC 1952) compression and decompression, and decompression of deflate, based on zlib. In
+ * monkey-duda-gzip.so. */
 #ifndef DUDA_GZIP_H
 #define DUDA_GZIP_H
 
@@ -39,6 +40,9 @@ struct duda_gzip_stream;
 MK_API struct duda_gzip_stream *duda_gzip_new(int level) MK_API_MUST_USE;
 /** Creates a decompressor; NULL if memory is exhausted. */
 MK_API struct duda_gzip_stream *duda_gunzip_new(void) MK_API_MUST_USE;
+/** Creates a decompressor for `deflate` of HTTP: a zlib stream (RFC 1950), or a raw deflate stream (RFC
+ * 1951), which some servers send instead. NULL if memory is exhausted. */
+MK_API struct duda_gzip_stream *duda_inflate_new(void) MK_API_MUST_USE;
 /** Frees the stream; NULL is allowed. */
 MK_API void duda_gzip_free(struct duda_gzip_stream *stream);
 

@@ -27,7 +27,15 @@ extern "C" {
  *         Server 127.0.0.1:8000
  *
  * All handlers of a worker share a pool of keep-alive connections. An [UPSTREAM] as Server adds multiple
- * servers, TLS, health checks and limits.
+ * servers, TLS, health checks and limits. With AllowHosts, services may also send requests to URLs
+ * (duda_http_request.url) of other hosts:
+ *
+ *     [HTTP_CLIENT]
+ *         Name       web
+ *         AllowHosts api.example.org *.example.net
+ *
+ * Their names must resolve to public addresses, so that no client can use a service to reach an internal
+ * server; AllowPrivate lists exceptions.
  */
 
 /** Limits: [HTTP_CLIENT] sections, and headers of a request. */
@@ -55,6 +63,19 @@ struct duda_http_request {
     /** For duda_http_begin(): full duplex. The server may respond while it is still reading, so an early
      * response does not end the request body. */
     bool full_duplex;
+    /** Time limit of the whole exchange, from the call to the last byte of the response; it replaces Timeout of
+     * the section. 0: no limit, but Timeout. */
+    uint32_t timeout_ms;
+    /** Maximum number of redirects to follow; 0: none, so that the response has the status 3xx. Not for
+     * duda_http_begin(). */
+    unsigned max_redirects;
+    /** Sends Accept-Encoding, unless `headers` contains it, and decodes a response with the Content-Encoding
+     * gzip or deflate; its headers then lack Content-Encoding. MaxBodySize limits the decoded body. */
+    bool decompress;
+    bool allow_downgrade; /**< also follow redirects from https to http */
+    /** An absolute URL (http or https) instead of `target`: of the section's Server, or of a host in
+     * AllowHosts. */
+    mk_str url;
 };
 
 /** A response. It lives until the handler returns, and all strings are NUL-terminated. */
@@ -65,7 +86,8 @@ struct duda_http_response {
     mk_str body;
     mk_str error;         /**< after an error: a description of the error */
     mk_str server;        /**< Name of the [HTTP_CLIENT] section */
-    uint64_t reserved[6]; /**< for later releases */
+    mk_str url;           /**< the absolute URL of the response: after redirects, the last one */
+    uint64_t reserved[4]; /**< for later releases */
 };
 
 /**
@@ -80,13 +102,25 @@ struct duda_http_response {
  *     if (response.status == 200)
  *         ...
  *
- * Errors, which response->error describes: -ETIMEDOUT: no response within Timeout; -ECONNRESET, -EPIPE: the
- * connection closed before the response was complete; -ECONNREFUSED, -EHOSTUNREACH and other errors of
- * connect(2); -ENOKEY: no permission to use the server's socket; -EBUSY: the server is overloaded; -EPROTO:
- * an invalid response; -EMSGSIZE: the body exceeds MaxBodySize, or the request has more than
- * DUDA_HTTP_HEADERS_MAX headers; -EINVAL: the request is invalid, for example because a header contains a
- * line break; -ENOMEM; or the error of a failed wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS,
- * TRACE) are retried on another server or connection if the first one fails before its response starts.
+ * The request has the header X-Request-Id with duda_request_id(), unless request->headers contains this
+ * header or SendRequestId is off.
+ *
+ * With max_redirects, the function follows the Location of responses with the status 301, 302, 303, 307 or
+ * 308. As in browsers, 303 changes all methods but HEAD to GET without a body, 301 and 302 only POST; 307 and 308 repeat
+ * the method and the body. If the scheme, host or port changes, Authorization, Cookie and Proxy-Authorization
+ * are not sent; all other headers are. The errors are: -ELOOP: more than max_redirects; -EPROTO: an invalid
+ * Location; -EPERM: a redirect to a server that the section does not allow, or from https to http.
+ *
+ * Errors, which response->error describes: -ETIMEDOUT: no response within Timeout, or no complete response
+ * within request->timeout_ms; -ECONNRESET, -EPIPE: the connection closed before the response was complete;
+ * -EHOSTUNREACH: the name of the server does not resolve, or no server is up; -ECONNREFUSED and other errors
+ * of connect(2); -ENOKEY: no permission to use the server's socket; -EPERM: the section does not allow the
+ * host of request->url, or its address; -EBUSY: the server is overloaded, or too many hosts are in use;
+ * -EPROTO: an invalid response, or a malformed compressed body; -EMSGSIZE: the body exceeds MaxBodySize, or
+ * the request has more than DUDA_HTTP_HEADERS_MAX headers; -EINVAL: the request is invalid, for example
+ * because a header contains a line break, or the URL a user name; -ENOMEM; or the error of a failed wait.
+ * Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or connection if
+ * the first one fails before its response starts.
  */
 MK_API int duda_http_fetch_sized(struct duda_ctx *d, struct duda_http_client *http,
                                  const struct duda_http_request *request, size_t request_size,
@@ -143,7 +177,7 @@ MK_API void duda_http_close(struct duda_http_stream *stream);
  *     if (e >= 0 && n >= 0)
  *         e = duda_http_end(d, stream);
  *
- * Returns the errors of duda_http_fetch(), or -EINVAL: request->body is set.
+ * Returns the errors of duda_http_fetch(), or -EINVAL: request->body or request->max_redirects is set.
  */
 MK_API int duda_http_begin_sized(struct duda_ctx *d, struct duda_http_client *http,
                                  const struct duda_http_request *request, size_t request_size, int64_t length,

@@ -38,7 +38,7 @@ static bool validate_section(const struct package_type *kind, struct mk_config *
         mk_config_error(config, s, NULL, "more than %zu sections [%s]", kind->max, section);
         return false;
     }
-    if (!s->location.len) {
+    if (!s->location.len && !kind->location_is_optional) {
         mk_config_error(config, s, NULL, "[%s] has no %s", section, kind->location);
         return false;
     }

@@ -99,6 +99,7 @@ struct package_type {
     const struct mk_conf_table *table;
     const char *name;           /* name of the package: "kv" */
     const char *location;       /* name of the key that every section must set */
+    bool location_is_optional;  /* check_section() decides whether the section needs it */
     size_t max;                 /* maximum number of sections; up to PACKAGE_SECTIONS_MAX */
     bool works_without_section; /* no warning, because another package may have loaded this one */
     /* Validates the other keys of a section. Reports an error and returns false if one of them is invalid. */

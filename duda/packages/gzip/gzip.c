@@ -7,11 +7,20 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-enum { GZIP_ALONE = 15 + 16, MEMORY_LEVEL = 8, LEVEL_DEFAULT = 6, LEVEL_MAX = 9, STEP = 64 * 1024 };
+enum {
+    GZIP_ALONE = 15 + 16,
+    ZLIB_ALONE = 15,
+    RAW_DEFLATE = -15,
+    MEMORY_LEVEL = 8,
+    LEVEL_DEFAULT = 6,
+    LEVEL_MAX = 9,
+    STEP = 64 * 1024
+};
 
 struct duda_gzip_stream {
     z_stream z;
     bool packs;
+    bool is_deflate;   /* decompression: a zlib or raw stream, without members */
     bool is_in_member; /* decompression: the input is inside a member */
     bool has_member;   /* decompression: at least one member has ended */
 };
@@ -45,6 +54,14 @@ static struct duda_gzip_stream *gzip_stream_new(bool packs, int level)
     return NULL;
 }
 
+struct duda_gzip_stream *duda_inflate_new(void)
+{
+    struct duda_gzip_stream *s = gzip_stream_new(false, 0);
+    if (s)
+        s->is_deflate = true;
+    return s;
+}
+
 static bool is_valid_level(int level)
 {
     return level >= 0 && level <= LEVEL_MAX;
@@ -76,8 +93,20 @@ static int deflate_step(struct duda_gzip_stream *s, bool is_last)
     return is_last ? r != Z_STREAM_END : s->z.avail_in || !s->z.avail_out;
 }
 
+/* Chooses the format by the first byte: the method and the window size of a zlib header. In a raw stream, this
+ * byte would begin a stored block, whose padding is not zero. */
+static bool choose_deflate_format(struct duda_gzip_stream *s)
+{
+    bool is_zlib = (s->z.next_in[0] & 0x0f) == Z_DEFLATED && s->z.next_in[0] >> 4 <= 7;
+    return inflateReset2(&s->z, is_zlib ? ZLIB_ALONE : RAW_DEFLATE) == Z_OK;
+}
+
 static int inflate_step(struct duda_gzip_stream *s, bool is_last)
 {
+    if (s->is_deflate && s->z.avail_in && !s->has_member && !choose_deflate_format(s))
+        return -ENOMEM;
+    if (s->is_deflate && s->z.avail_in && s->has_member && !s->is_in_member)
+        return -EBADMSG; /* data after the end */
     if (s->z.avail_in)
         s->is_in_member = s->has_member = true;
     int r = s->is_in_member ? inflate(&s->z, Z_NO_FLUSH) : Z_BUF_ERROR;

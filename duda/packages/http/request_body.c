@@ -6,7 +6,7 @@
 #include <monkey/sized.h>
 
 #include "common/package.h"
-#include "stream.h"
+#include "request.h"
 
 static ssize_t read_request_body(void *ctx, char *buf, size_t cap)
 {
@@ -31,7 +31,8 @@ static void on_write_timeout(struct mk_timer *t)
 
 static int fail_stream(struct duda_http_stream *stream, int e, const char *message)
 {
-    stream->error_text = message;
+    if (message)
+        stream->error_text = message;
     http_stream_set_error(stream, stream->d, stream->http, stream->response, e);
     stream->error = e;
     stream->output.piece = MK_STR_NULL;
@@ -68,13 +69,13 @@ static int begin_request(struct duda_http_stream *stream, const struct duda_http
 {
     static const struct mk_upstream_request_body source = {.source = {.read = read_request_body}};
     struct http_request_body *o = &stream->output;
-    if (request->body.p || length < MK_LENGTH_UNKNOWN)
+    if (request->body.p || length < MK_LENGTH_UNKNOWN || request->max_redirects)
         return -EINVAL;
     o->is_open = true;
     o->is_full_duplex = request->full_duplex;
     o->left = length == MK_LENGTH_UNKNOWN ? UINT64_MAX : (uint64_t)length;
     mk_timer_init(&o->timer, on_write_timeout);
-    int e = http_stream_start(stream, request, &source, length);
+    int e = http_stream_start(stream, request, &source, length, stream->response);
     if (e)
         return e;
     e = http_stream_poll_headers(stream, stream->response); /* reports an invalid request at once */
@@ -85,7 +86,7 @@ static int open_exchange(struct duda_ctx *d, struct duda_http_client *http,
                          const struct duda_http_request *request, int64_t length,
                          struct duda_http_response *response, struct duda_http_stream **out)
 {
-    struct duda_http_stream *stream = http_stream_new(d, http);
+    struct duda_http_stream *stream = http_stream_new(d, http, request->timeout_ms);
     if (!stream)
         return http_stream_set_error(NULL, d, http, response, -ENOMEM);
     stream->response = response;
@@ -123,10 +124,10 @@ static int wait_writable(struct duda_http_stream *stream)
 {
     struct http_request_body *o = &stream->output;
     if (!stream->has_head)
-        return duda_wait_suspend(&stream->wait);
+        return http_stream_suspend(stream);
     o->has_timed_out = false;
-    mk_timer_set(&o->timer, duda_worker(stream->d), stream->http->timeout_ms);
-    int e = duda_wait_suspend(&stream->wait);
+    mk_timer_set(&o->timer, duda_worker(stream->d), stream->timeout_ms);
+    int e = http_stream_suspend(stream);
     mk_timer_stop(&o->timer);
     return e ? e : o->has_timed_out && o->piece.len ? -ETIMEDOUT : 0;
 }
@@ -180,7 +181,7 @@ static int wait_for_headers(struct duda_http_stream *stream)
 {
     int e = check_stream_is_open(stream);
     while (!e && (e = poll_headers(stream)) == -EAGAIN) {
-        e = duda_wait_suspend(&stream->wait);
+        e = http_stream_suspend(stream);
         if (e)
             return fail_stream(stream, e, NULL);
     }

@@ -3,28 +3,26 @@
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <errno.h>
+#include <monkey/clock.h>
 #include <monkey/http.h>
 #include <monkey/mem.h>
-#include <monkey/sized.h>
 
 #include "common/package.h"
 #include "common/package_conn.h"
+#include "decode.h"
 #include "stream.h"
 
 enum { READ_SIZE = 16 * 1024 };
-
-static void on_exchange_event(void *ctx)
-{
-    struct duda_http_stream *stream = ctx;
-    duda_wait_wake(&stream->wait);
-}
 
 void duda_http_close(struct duda_http_stream *stream)
 {
     struct http_request_body *o = &stream->output;
     mk_upstream_request_free(stream->client);
     stream->client = NULL;
+    http_decoder_free(stream->decoder);
+    stream->decoder = NULL;
     mk_timer_stop(&o->timer);
+    mk_timer_stop(&stream->deadline);
     if (o->began_us)
         package_meter_end(package_meter(duda_worker(stream->d), stream->http), o->began_us,
                           stream->error ? stream->error : -ECANCELED);
@@ -33,69 +31,64 @@ void duda_http_close(struct duda_http_stream *stream)
 
 static void free_stream(void *ctx)
 {
-    duda_http_close(ctx);
-    mk_mem_free(ctx);
+    struct duda_http_stream *stream = ctx;
+    duda_http_close(stream);
+    mk_mem_free(stream->host);
+    mk_mem_free(stream);
 }
 
-struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_client *http)
+/* ---- The deadline ---- */
+
+enum { ALREADY_EXPIRED = 1 };
+
+static void on_deadline(struct mk_timer *t)
+{
+    struct duda_http_stream *stream = MK_CONTAINER(t, struct duda_http_stream, deadline);
+    stream->deadline_ms = ALREADY_EXPIRED;
+    duda_wait_wake(&stream->wait);
+}
+
+static void start_deadline(struct duda_http_stream *stream, uint32_t timeout_ms)
+{
+    stream->timeout_ms = timeout_ms ? timeout_ms : stream->http->timeout_ms;
+    if (!timeout_ms)
+        return;
+    stream->deadline_ms = mk_clock_ms() + timeout_ms;
+    mk_timer_set(&stream->deadline, duda_worker(stream->d), timeout_ms);
+}
+
+/* Returns 0, or -ETIMEDOUT if the request's timeout_ms has passed. Reads the clock, because a server that sends
+ * without a pause keeps the timer from firing. */
+static int check_deadline(struct duda_http_stream *stream)
+{
+    if (!stream->deadline_ms || mk_clock_ms() < stream->deadline_ms)
+        return 0;
+    stream->error_text = "the exchange was not complete within timeout_ms";
+    return -ETIMEDOUT;
+}
+
+int http_stream_suspend(struct duda_http_stream *stream)
+{
+    int e = check_deadline(stream);
+    return e ? e : duda_wait_suspend(&stream->wait);
+}
+
+struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_client *http,
+                                         uint32_t timeout_ms)
 {
     struct duda_http_stream *stream = mk_mem_zalloc(1, sizeof *stream);
     if (!stream)
         return NULL;
     stream->d = d;
     stream->http = http;
-    return duda_defer(d, free_stream, stream) ? NULL : stream;
+    mk_timer_init(&stream->deadline, on_deadline);
+    if (duda_defer(d, free_stream, stream))
+        return NULL;
+    start_deadline(stream, timeout_ms);
+    return stream;
 }
 
 /* ---- The request ---- */
-
-_Static_assert(DUDA_HTTP_HEADERS_MAX == 64, "http_stream_start() names the limit in a message");
-
-static mk_str request_method(const struct duda_http_request *request, bool has_content)
-{
-    return request->method.p ? request->method : has_content ? MK_STR("POST") : MK_STR("GET");
-}
-
-int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
-                      const struct mk_upstream_request_body *source, int64_t length)
-{
-    const struct duda_http_client *http = stream->http;
-    size_t n = 0;
-    mk_str method = request_method(request, request->body.p || source);
-    if (request->n_headers > DUDA_HTTP_HEADERS_MAX) {
-        stream->error_text = "the request has more than 64 headers";
-        return -EMSGSIZE;
-    }
-    if (request->target.p && (!request->target.len || request->target.p[0] != '/'))
-        return -EINVAL;
-    struct mk_header *fields = duda_alloc(stream->d, (request->n_headers + 2) * sizeof *fields);
-    if (!fields)
-        return -ENOMEM;
-    fields[n++] = (struct mk_header){.name = MK_STR("Host"), .value = http->host};
-    if (request->content_type.p)
-        fields[n++] = (struct mk_header){.name = MK_STR("Content-Type"), .value = request->content_type};
-    for (size_t i = 0; i < request->n_headers; i++)
-        fields[n++] = request->headers[i];
-    const struct mk_upstream_request_options options = {
-        .upstream = http->upstream,
-        .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
-        .method = method,
-        .target = request->target.p ? request->target : MK_STR("/"),
-        .headers = fields,
-        .n_headers = n,
-        .body = request->body,
-        .length = length,
-        .body_source = source,
-        .body_source_ctx = stream,
-        .is_idempotent = mk_method_is_idempotent(mk_method_find(method)),
-        .limits = {.max_tries = http->tries,
-                   .response_timeout_ms = http->timeout_ms,
-                   .read_timeout_ms = http->timeout_ms},
-        .conn = {.server = -1},
-    };
-    stream->client = mk_upstream_request_start(duda_worker(stream->d), &options, on_exchange_event, stream);
-    return stream->client ? 0 : -ENOMEM;
-}
 
 /* ---- The response ---- */
 
@@ -106,6 +99,10 @@ static const char *stream_error_reason(const struct duda_http_stream *stream, in
         return stream->error_text;
     if (e == -EMSGSIZE)
         return "the content is longer than MaxBodySize";
+    if (e == -EHOSTUNREACH && stream && stream->host)
+        return "the name of the host does not resolve";
+    if (e == -EPERM && stream && stream->host)
+        return "its address is private or reserved, and not in AllowPrivate";
     return *problem && e != -ENOMEM ? problem : strerror(-e);
 }
 
@@ -144,76 +141,81 @@ static bool copy_response_headers(struct duda_http_stream *stream, struct duda_h
     return true;
 }
 
+/* Creates the decoder for a body with one known coding, and removes the header, which describes the encoded
+ * body. Bodies with other codings remain encoded. */
+static int start_decoder(struct duda_http_stream *stream, struct duda_http_response *response)
+{
+    const struct mk_header *headers = response->headers;
+    mk_str coding = duda_http_header(response, "Content-Encoding");
+    size_t n = 0;
+    if (!stream->decompress || stream->is_head || !coding.p || !http_decoder_knows(coding))
+        return 0;
+    for (size_t i = 0; i < response->n_headers; i++) {
+        bool is_coding = mk_str_eq_nocase(headers[i].name, MK_STR("Content-Encoding"));
+        if (is_coding && headers[i].value.p != coding.p)
+            return 0; /* several codings */
+    }
+    struct mk_header *kept = duda_alloc(stream->d, response->n_headers * sizeof *kept);
+    stream->decoder = http_decoder_new(coding);
+    if (!kept || !stream->decoder)
+        return -ENOMEM;
+    for (size_t i = 0; i < response->n_headers; i++)
+        if (headers[i].value.p != coding.p)
+            kept[n++] = headers[i];
+    response->headers = kept;
+    response->n_headers = n;
+    return 0;
+}
+
 /* Skips interim responses (1xx). */
 int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_response *response)
 {
-    int e = 1;
+    int e = check_deadline(stream);
+    if (e)
+        return e;
+    e = 1;
     while (e > 0)
         e = mk_upstream_request_head(stream->client);
     if (e)
-        return package_conn_map_errno(e);
+        return e == -EPERM && stream->host ? e : package_conn_map_errno(e);
     stream->has_head = true;
-    return copy_response_headers(stream, response) ? 0 : -ENOMEM;
+    return copy_response_headers(stream, response) ? start_decoder(stream, response) : -ENOMEM;
 }
 
-/* Waits for the response headers. */
-static int wait_for_headers(struct duda_http_stream *stream, struct duda_http_response *response)
+int http_stream_wait_headers(struct duda_http_stream *stream, struct duda_http_response *response)
 {
     int e = duda_wait_begin(stream->d, &stream->wait, NULL), head = 0;
     while (!e && (head = http_stream_poll_headers(stream, response)) == -EAGAIN)
-        e = duda_wait_suspend(&stream->wait);
+        e = http_stream_suspend(stream);
     duda_wait_end(&stream->wait);
     return e ? e : head;
 }
 
-static int open_stream(struct duda_ctx *d, struct duda_http_client *http,
-                       const struct duda_http_request *request, struct duda_http_response *response,
-                       struct duda_http_stream **out)
+static ssize_t read_encoded(void *ctx, char *buf, size_t cap)
 {
-    struct duda_http_stream *stream = http_stream_new(d, http);
-    int e = stream ? http_stream_start(stream, request, NULL, 0) : -ENOMEM;
-    e = e ? e : wait_for_headers(stream, response);
-    if (!e) {
-        *out = stream;
-        return 0;
-    }
-    http_stream_set_error(stream, d, http, response, e);
-    if (stream)
-        duda_http_close(stream);
-    return e;
+    return mk_upstream_request_read(ctx, buf, cap);
 }
 
-int duda_http_open_sized(struct duda_ctx *d, struct duda_http_client *http,
-                         const struct duda_http_request *request, size_t request_size,
-                         struct duda_http_response *response, struct duda_http_stream **out)
-{
-    struct duda_http_request full;
-    request = mk_sized_in(&full, sizeof full, request, request_size);
-    if (!http) {
-        *response = (struct duda_http_response){.error = MK_STR("there is no such section [HTTP_CLIENT]")};
-        *out = NULL;
-        return -ENODEV;
-    }
-    struct package_call call;
-    *response = (struct duda_http_response){.server = http->name};
-    *out = NULL;
-    int e = package_call_begin(&call, d, package_meter(duda_worker(d), http));
-    return package_call_end(&call, e ? e : open_stream(d, http, request, response, out));
-}
-
-static ssize_t try_read_response(const struct duda_http_stream *stream, char *buf, size_t cap)
+static ssize_t try_read_response(struct duda_http_stream *stream, char *buf, size_t cap)
 {
     if (!stream->client || !stream->has_head)
         return stream->error ? stream->error : -EINVAL;
-    return mk_upstream_request_read(stream->client, buf, cap);
+    if (!stream->decoder)
+        return mk_upstream_request_read(stream->client, buf, cap);
+    ssize_t n = http_decoder_read(stream->decoder, read_encoded, stream->client, buf, cap);
+    if (n != -EILSEQ)
+        return n;
+    stream->error_text = "the compressed body of the response is malformed";
+    return -EPROTO;
 }
 
 ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char *buf, size_t cap)
 {
     int e = duda_wait_begin(d, &stream->wait, NULL);
     ssize_t n = 0;
+    e = e ? e : check_deadline(stream);
     while (!e && (n = try_read_response(stream, buf, cap)) == -EAGAIN)
-        e = duda_wait_suspend(&stream->wait);
+        e = http_stream_suspend(stream);
     duda_wait_end(&stream->wait);
     return e ? e : n;
 }
@@ -260,25 +262,6 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
         http_stream_set_error(stream, d, stream->http, response, e);
     duda_http_close(stream);
     return e;
-}
-
-/* The metrics measure the complete response, including its body. */
-int duda_http_fetch_sized(struct duda_ctx *d, struct duda_http_client *http,
-                          const struct duda_http_request *request, size_t request_size,
-                          struct duda_http_response *response)
-{
-    struct duda_http_request full;
-    request = mk_sized_in(&full, sizeof full, request, request_size);
-    if (!http) {
-        *response = (struct duda_http_response){.error = MK_STR("there is no such section [HTTP_CLIENT]")};
-        return -ENODEV;
-    }
-    struct duda_http_stream *stream = NULL;
-    struct package_call call;
-    *response = (struct duda_http_response){.server = http->name};
-    int e = package_call_begin(&call, d, package_meter(duda_worker(d), http));
-    e = e ? e : open_stream(d, http, request, response, &stream);
-    return package_call_end(&call, e ? e : duda_http_read_all(d, stream, response));
 }
 
 mk_str duda_http_header(const struct duda_http_response *response, const char *name)

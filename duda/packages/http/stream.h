@@ -28,16 +28,28 @@ struct duda_http_stream {
     bool has_head;
     int error;              /* reason why the exchange ended */
     const char *error_text; /* message for `error`; NULL: `client` has the message */
+    uint32_t timeout_ms;    /* limit of each wait: of the request, or else of the section */
+    uint64_t deadline_ms;   /* end of the exchange on the clock of mk_clock_ms(); 0: none */
+    struct mk_timer deadline;
+    unsigned n_redirects;
+    struct http_decoder *decoder; /* NULL: the body is not decoded */
+    bool decompress;              /* the request asks for it */
+    bool is_head;                 /* the request is HEAD, whose response has no body */
+    char *host; /* the host of a URL that AllowHosts contains; NULL: the request goes to Server */
     struct http_request_body output;
 };
 
 /* Creates a stream that ends with the handler. Returns NULL if out of memory. */
-struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_client *http);
-/* Starts the exchange. The body comes from `source`, or from `request` if `source` is NULL. */
-int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
-                      const struct mk_upstream_request_body *source, int64_t length);
+struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_client *http,
+                                         uint32_t timeout_ms);
+/* The method of the request. `is_streamed`: its body is sent in pieces. */
+mk_str http_stream_method(const struct duda_http_request *request, bool is_streamed);
 /* Reads the response headers if they have arrived. Returns 0, -EAGAIN, or an error. */
 int http_stream_poll_headers(struct duda_http_stream *stream, struct duda_http_response *response);
+/* Waits for the response headers. */
+int http_stream_wait_headers(struct duda_http_stream *stream, struct duda_http_response *response);
+/* Like duda_wait_suspend() for the wait of the stream, but ends at the deadline with -ETIMEDOUT. */
+int http_stream_suspend(struct duda_http_stream *stream);
 /* Stores the error and the server in the response, and returns `e`. The stream may be NULL. */
 int http_stream_set_error(const struct duda_http_stream *stream, struct duda_ctx *d,
                           const struct duda_http_client *http, struct duda_http_response *response, int e);

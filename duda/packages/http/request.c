@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "request.h"
+
+#include <duda/memory.h>
+#include <duda/request.h>
+#include <errno.h>
+#include <monkey/http.h>
+
+#include "decode.h"
+#include "target.h"
+
+static void on_exchange_event(void *ctx)
+{
+    struct duda_http_stream *stream = ctx;
+    duda_wait_wake(&stream->wait);
+}
+
+static bool has_header(const struct duda_http_request *request, mk_str name)
+{
+    for (size_t i = 0; i < request->n_headers; i++)
+        if (mk_str_eq_nocase(request->headers[i].name, name))
+            return true;
+    return false;
+}
+
+_Static_assert(DUDA_HTTP_HEADERS_MAX == 64, "http_stream_start() names the limit in a message");
+
+mk_str http_stream_method(const struct duda_http_request *request, bool is_streamed)
+{
+    if (request->method.p)
+        return request->method;
+    return request->body.p || is_streamed ? MK_STR("POST") : MK_STR("GET");
+}
+
+int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
+                      const struct mk_upstream_request_body *source, int64_t length,
+                      struct duda_http_response *response)
+{
+    const struct duda_http_client *http = stream->http;
+    struct http_target target;
+    size_t n = 0;
+    mk_str method = http_stream_method(request, source);
+    if (request->n_headers > DUDA_HTTP_HEADERS_MAX) {
+        stream->error_text = "the request has more than 64 headers";
+        return -EMSGSIZE;
+    }
+    int e = http_target_find(stream, request, &target);
+    if (e)
+        return e;
+    response->url = target.url;
+    struct mk_header *fields = duda_alloc(stream->d, (request->n_headers + 4) * sizeof *fields);
+    if (!fields)
+        return -ENOMEM;
+    fields[n++] = (struct mk_header){.name = MK_STR("Host"), .value = target.host};
+    if (request->content_type.p)
+        fields[n++] = (struct mk_header){.name = MK_STR("Content-Type"), .value = request->content_type};
+    if (http->sends_request_id && !has_header(request, MK_STR("X-Request-Id")))
+        fields[n++] = (struct mk_header){.name = MK_STR("X-Request-Id"), .value = duda_request_id(stream->d)};
+    if (request->decompress && http_decoder_codings().p && !has_header(request, MK_STR("Accept-Encoding")))
+        fields[n++] = (struct mk_header){.name = MK_STR("Accept-Encoding"), .value = http_decoder_codings()};
+    stream->decompress = request->decompress;
+    stream->is_head = mk_str_eq(method, MK_STR("HEAD"));
+    for (size_t i = 0; i < request->n_headers; i++)
+        fields[n++] = request->headers[i];
+    const struct mk_upstream_request_options options = {
+        .upstream = target.upstream,
+        .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
+        .method = method,
+        .target = target.target,
+        .headers = fields,
+        .n_headers = n,
+        .body = request->body,
+        .length = length,
+        .body_source = source,
+        .body_source_ctx = stream,
+        .is_idempotent = mk_method_is_idempotent(mk_method_find(method)),
+        .limits = {.max_tries = http->tries,
+                   .response_timeout_ms = stream->timeout_ms,
+                   .read_timeout_ms = stream->timeout_ms},
+        .conn = {.server = -1, .host = target.dynamic_host, .port = target.dynamic_port},
+    };
+    stream->client = mk_upstream_request_start(duda_worker(stream->d), &options, on_exchange_event, stream);
+    return stream->client ? 0 : -ENOMEM;
+}
