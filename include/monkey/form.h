@@ -64,8 +64,8 @@ MK_API struct mk_form_limits mk_form_limits_of(const struct mk_form_limits *limi
  *
  * Errors: -EMEDIUMTYPE: the body is not a form, or has a Content-Encoding; -EBADMSG: it is malformed;
  * -EMSGSIZE: a limit, or `MaxBodySize`, is exceeded; -ENOMEM; -ECONNRESET: the client disconnected; and the
- * errors of mk_spool_request(). mk_form_status() maps each error to a status. Multipart forms above 64 KB fail
- * with -EOPNOTSUPP (500) without mk_server_enable_body_spool() or mk_config_enable_body_spool().
+ * errors of mk_spool_request(). mk_form_status() maps each error to a status. Multipart forms above 64 KB
+ * fail with -EOPNOTSUPP (500) without mk_server_enable_body_spool() or mk_config_enable_body_spool().
  *
  *     const struct mk_form *form;
  *     int e = mk_request_form(request, NULL, NULL, &form);
@@ -86,10 +86,10 @@ MK_API mk_str mk_request_form_error(const struct mk_request *request);
 /** The response status for a form that could not be received: 400, 413, 415, 500, 503 or 507. */
 MK_API unsigned mk_form_status(int error);
 /**
- * Copies up to `cap` bytes of an uploaded file, starting at `offset`. Returns the number of bytes, which may be
- * less than `cap`, 0 at the end of the file, or a negative errno value. To read the whole file, repeat the
- * call until it returns 0. May block on disk I/O: to store large files, pass a duplicate
- * of mk_spool_fd(mk_request_form_spool()) to a thread of mk_worker_offload(). In this descriptor, the file
+ * Copies up to `cap` bytes of an uploaded file, starting at `offset`. Returns the number of bytes, which may
+ * be less than `cap`, 0 at the end of the file, or a negative errno value. To read the whole file, repeat the
+ * call until it returns 0. May block on disk I/O: to store large files, pass a duplicate of
+ * mk_spool_fd(mk_request_form_spool()) to a thread of mk_worker_offload(). In this descriptor, the file
  * begins at `upload->offset`.
  *
  *     char buf[4096];

@@ -53,26 +53,26 @@ MK_API void mk_date_write(char out[MK_DATE_LEN], int64_t time);
  * to be in the past. */
 MK_API bool mk_date_parse(mk_str text, int64_t now, int64_t *time) MK_API_MUST_USE;
 
-/** A date of the Gregorian calendar, which is also applied to the years before its introduction. The year 0
- * precedes the year 1. */
+/** A date of the proleptic Gregorian calendar: the calendar also applies to the years before its
+ * introduction. The year 0 precedes the year 1. */
 struct mk_date {
     int64_t year;
     unsigned month, day; /**< from 1 */
 };
-/** Is there such a date: a month from 1 to 12, and a day of that month? */
+/** Does the date exist: is the month from 1 to 12, and the day one of that month? */
 MK_API bool mk_date_is_valid(struct mk_date date);
-/** The number of days since 1970-01-01; negative before. A day past the end of its month is counted on: the
- * thirtieth of February is the first or second of March. The month must be valid. */
+/** The number of days since 1970-01-01; negative before. A day past the end of the month continues into
+ * the next month: February 30 is March 1 or 2. The month must be valid. */
 MK_API int64_t mk_date_to_days(struct mk_date date);
-/** The date that is this number of days after 1970-01-01. */
+/** The date that is `days` days after 1970-01-01. */
 MK_API struct mk_date mk_date_from_days(int64_t days);
 
 /** Escapes text for HTML element content and quoted attributes: & < > " ' become character references. */
 MK_API void mk_html_escape(struct mk_buf *out, mk_str text);
 /** Escapes a path, or a part of it, for a URL: all bytes except unreserved characters and `/` become %XX. */
 MK_API void mk_url_escape(struct mk_buf *out, mk_str text);
-/** Escapes one component of a URL, such as a path segment or a value in a query: like mk_url_escape(), but `/`
- * becomes %2F. */
+/** Escapes one component of a URL, such as a path segment or a value in a query: like mk_url_escape(), but
+ * `/` becomes %2F. */
 MK_API void mk_url_escape_component(struct mk_buf *out, mk_str text);
 /** Decodes all %XX escapes. At a malformed escape, returns false; `out` then holds the text before the
  * escape. */
@@ -118,9 +118,9 @@ static inline uint64_t mk_fnv1a_byte(uint64_t hash, char c)
     return (hash ^ MK_API_CAST(unsigned char, c)) * UINT64_C(0x100000001b3);
 }
 /**
- * Adds a text to a hash (FNV-1a, 64 bits), which begins with MK_FNV1A. The result is the same on every machine,
- * and anyone can cause collisions: for untrusted keys, use mk_hash(). Low bits depend only on the low bits of
- * the text, so fold the hash for a small table: `hash ^ hash >> 32`.
+ * Adds a text to a hash (FNV-1a, 64 bits), whose initial value is MK_FNV1A. The hash is the same on every
+ * machine, and anyone can create collisions: for untrusted keys, use mk_hash(). The low bits of the hash
+ * depend only on the low bits of the characters, so fold the hash for a small table: `hash ^ hash >> 32`.
  */
 static inline uint64_t mk_fnv1a(uint64_t hash, mk_str text)
 {

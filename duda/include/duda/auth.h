@@ -125,8 +125,9 @@ struct duda_token_auth {
     uint64_t reserved[4]; /**< must be zero */
 };
 /**
- * The credentials of this scheme in the request header Authorization, without the name of the scheme, which is
- * compared ignoring case; absent if there are none. For middleware of your own:
+ * Returns the credentials in the request header Authorization, without the name of the scheme. They are
+ * absent if the request has no such header, or if the header names another scheme; case is ignored. For
+ * middleware of your own:
  *
  *     mk_str token = duda_auth_credentials(d, MK_STR("Bearer"));
  */

@@ -33,7 +33,7 @@ enum { DUDA_HANDLED = 0x444f4e45 };
 MK_API duda_verdict duda_bind_json_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                                            size_t size, const struct mk_json_limits *limits) MK_API_MUST_USE;
 /** Parse a JSON request body: as a list of structs, or, without a schema, as a value of any type. `list` is
- * the address of a pointer to the struct. */
+ * the address of a pointer to the struct, which the function sets to the array. */
 MK_API duda_verdict duda_bind_json_list_checked(struct duda_ctx *d, const struct duda_schema *schema,
                                                 void *list, size_t size, size_t *n,
                                                 const struct mk_json_limits *limits) MK_API_MUST_USE;
@@ -45,9 +45,9 @@ MK_API duda_verdict duda_read_json(struct duda_ctx *d, struct duda_value *out,
 MK_API duda_verdict duda_bind_query_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                                             size_t size) MK_API_MUST_USE;
 #ifndef __cplusplus
-/** The functions above, with the size of the struct: -EFAULT, which becomes status 500, if it is not the size
- * in the schema. Code that has a `void *` calls the functions with the suffix `_checked`, and passes
- * schema->size. */
+/** Call the functions above with the size of the struct. They return -EFAULT, which becomes status 500, if
+ * the schema describes a struct of another size. If you have only a `void *`, call the functions with the
+ * suffix `_checked`, and pass schema->size. */
 #define duda_bind_json(d, schema, out, ...) duda_bind_json_checked(d, schema, out, sizeof *(out), __VA_ARGS__)
 #define duda_bind_json_list(d, schema, list, n, ...)                                                         \
     duda_bind_json_list_checked(d, schema, list, sizeof **(list), n, __VA_ARGS__)

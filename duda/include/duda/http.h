@@ -229,12 +229,13 @@ MK_API int duda_http_json_checked(struct duda_ctx *d, struct duda_http_response 
                                   const struct duda_schema *schema, void *out, size_t size,
                                   const struct mk_json_limits *limits) MK_API_MUST_USE;
 /** Like duda_http_json(), but parses a JSON array of structs (see duda_json_read_list()). `list` is the
- * address of a pointer to the struct. */
+ * address of a pointer to the struct, which the function sets to the array. */
 MK_API int duda_http_json_list_checked(struct duda_ctx *d, struct duda_http_response *response,
                                        const struct duda_schema *schema, void *list, size_t size, size_t *n,
                                        const struct mk_json_limits *limits) MK_API_MUST_USE;
 #ifndef __cplusplus
-/** The functions above, with the size of the struct: -EFAULT if it is not the size in the schema. */
+/** Call the functions above with the size of the struct. They return -EFAULT if the schema describes a struct
+ * of another size. */
 #define duda_http_json(d, response, schema, out, ...)                                                        \
     duda_http_json_checked(d, response, schema, out, sizeof *(out), __VA_ARGS__)
 #define duda_http_json_list(d, response, schema, list, n, ...)                                               \

@@ -97,8 +97,8 @@ struct duda_job_options {
 /**
  * Enqueues a job. Unless `id` is NULL, *id receives the job ID, which lives until the handler returns.
  * `options` may be NULL. When the function returns 0, the job is stored durably. Waits. -EEXIST: a job with
- * the same `unique_key` exists; -EINVAL; -EMSGSIZE; -ENODEV: there is no [KV] or [REDIS] with the
- * Name that Store of [JOBS] contains; or an error of the store.
+ * the same `unique_key` exists; -EINVAL; -EMSGSIZE; -ENODEV: no section [KV] or [REDIS] has the
+ * Name that `Store` of [JOBS] refers to; or an error of the store.
  *
  *     int e = duda_jobs_enqueue(d, "mail", payload, &(struct duda_job_options){.unique_key = address}, NULL);
  */

@@ -47,20 +47,20 @@ struct duda_oidc_login {
     int (*on_login)(struct duda_ctx *d, mk_str user, mk_str claims);
     const char *home; /**< path to which the browser is redirected after a login or logout; NULL: "/" */
     /**
-     * Called if the provider responds with an error instead of a login, such as `access_denied`, or
-     * `login_required` for a request with the prompt `none`. The result is that of the handler; the session is
-     * unchanged. Do not show `error` without escaping it. NULL: the client gets 403.
+     * Called if the provider reports an error instead of a login, such as `access_denied` or, for a request
+     * with the prompt `none`, `login_required`. Its result is the result of the callback route. The session
+     * is unchanged. Clients can forge `error`, so escape it in pages. NULL: the client gets 403.
      */
     duda_verdict (*on_error)(struct duda_ctx *d, mk_str error);
     uint64_t reserved[3]; /**< must be zero */
 };
 
-/** What a login requests from the provider. Absent members are not sent. */
+/** Options of a login. The request to the provider contains no parameter for an absent member. */
 struct duda_oidc_request {
     mk_str next;   /**< local path to which the browser is redirected after the login; absent: `.home` */
     mk_str prompt; /**< `none`: no page of the provider is shown; `login`: the user must authenticate again;
                             `consent`, `select_account`, or several of these, separated by spaces */
-    mk_str login_hint; /**< name or address of the user, which the provider's page then suggests */
+    mk_str login_hint; /**< user name or email address, which the provider's page then suggests */
     mk_str acr_values; /**< authentication context classes, separated by spaces; the ID token must name one */
     mk_str ui_locales; /**< languages for the provider's pages, separated by spaces */
     uint32_t max_age_s; /**< the user must have authenticated at most this many seconds ago; 0: no limit */
@@ -75,8 +75,8 @@ struct duda_oidc_request {
 MK_API duda_verdict duda_oidc_log_in(struct duda_ctx *d);
 /**
  * Like duda_oidc_log_in(), but with options, for example before a payment, or for a user whose address is
- * known. The callback rejects an ID token whose `auth_time` violates `max_age_s`, or whose `acr` is none of
- * `acr_values`. `login` is the `.data` of the callback route; NULL selects the defaults.
+ * known. duda_oidc_callback() rejects an ID token whose `auth_time` violates `max_age_s`, or whose `acr` is
+ * none of `acr_values`. `login` is the `.data` of the callback route; NULL selects the defaults.
  *
  *     static int confirm(struct duda_ctx *d)
  *     {
@@ -95,18 +95,19 @@ static inline duda_verdict duda_oidc_log_in_with(struct duda_ctx *d, const struc
 /**
  * Handles the redirect from the provider: exchanges the code for an ID token, verifies the token (signature
  * by a published key, issuer, audience, expiry, nonce), and logs the user in with a new session ID. A state
- * is valid once, and only in the browser that began the login; other requests get 403, and so do responses
- * with the `iss` of another provider (RFC 9207). If the provider fails, the client gets 502.
+ * is valid once, and only in the browser that began the login; all other requests get 403, and so do
+ * responses with the `iss` of another provider (RFC 9207). If the provider fails, the client gets 502.
  */
 MK_API duda_verdict duda_oidc_callback(struct duda_ctx *d);
 /** Destroys the session, and redirects the browser to the provider's logout endpoint (RP-initiated logout),
  * which redirects it to `PostLogoutUrl`. With `TokenStore`, the ID token is sent as `id_token_hint`, so that
- * the provider need not ask the user. If the provider has no such endpoint, redirects to `.home`. */
+ * the provider need not ask the user for confirmation. If the provider has no such endpoint, redirects to
+ * `.home`. */
 MK_API duda_verdict duda_oidc_log_out(struct duda_ctx *d);
 /**
- * Handles a back-channel logout: the provider sends a logout token when the user has logged out there, and the
- * function revokes all sessions of this user on this virtual host (see duda_session_revoke_all()). The route
- * must be a DUDA_POST() above any DUDA_BEFORE(duda_csrf_check), and its URL must be registered with the
+ * Handles a back-channel logout: the provider sends a logout token when the user has logged out there, and
+ * the function revokes all sessions of this user on this virtual host (see duda_session_revoke_all()). The
+ * route must be a DUDA_POST() above any DUDA_BEFORE(duda_csrf_check), and its URL must be registered with the
  * provider. An invalid token gets 400. Tokens that name a session (`sid`) but no user (`sub`) are invalid,
  * too. With `Store cookie` in [SESSIONS], sessions cannot be revoked, and the provider gets 501.
  */
@@ -119,8 +120,8 @@ MK_API duda_verdict duda_oidc_back_channel_log_out(struct duda_ctx *d);
  * disconnects.
  *
  * [OIDC] must name a `TokenStore`. The tokens are encrypted there with a key that only the session contains,
- * and never reach the browser. The store in memory loses them on restart. `provider` is the Name of the [OIDC]
- * section, as in struct duda_oidc_login.
+ * and never reach the browser. The store `memory` loses them when the server restarts. `provider` is the Name
+ * of the [OIDC] section, as in struct duda_oidc_login.
  *
  * Returns 0 with *token, valid until the handler returns; -EKEYEXPIRED: the user must log in again, because
  * the session has no tokens, they have expired, or the provider refuses to refresh them; -EHOSTUNREACH: the

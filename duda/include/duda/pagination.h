@@ -15,11 +15,11 @@ extern "C" {
 
 /** A page of a list. */
 struct duda_page {
-    int64_t size;     /**< items on a page: set it to the default; duda_page_read() stores the actual size */
+    int64_t size;     /**< items on a page: set it to the default; duda_page_read() stores the size in use */
     int64_t size_max; /**< maximum size that clients may request; 0: clients cannot choose the size */
     int64_t number;   /**< out: the requested page, counted from 1 */
     int64_t offset;   /**< out: number of items before the page, for OFFSET of a SQL query */
-    int64_t total;    /**< for duda_page_links(): number of items of the list; 0: unknown, see `has_next` */
+    int64_t total;    /**< for duda_page_links(): number of items in the list; 0: unknown, see `has_next` */
     bool has_next;    /**< for duda_page_links(), if `total` is unknown: whether there is a next page */
 };
 /** Maximum page number, and maximum page size. */
@@ -53,9 +53,9 @@ static inline int duda_page_links(struct duda_ctx *d, const struct duda_page *pa
 }
 
 /**
- * Returns a cursor: a signed, opaque form of a position in a list, such as the ID of the last item that the
- * client has seen. Unlike page numbers, cursors stay right while items are added and removed, and finding the
- * page of a cursor does not become slower towards the end of the list.
+ * Returns a cursor: a signed string that encodes a position in a list, such as the ID of the last item that
+ * the client has received. Unlike pages with numbers, pages with cursors neither repeat nor skip items when
+ * other items are added or removed, and the last page is found as quickly as the first.
  *
  *     mk_str after;
  *     int e = duda_cursor_read(d, "after", &after);
@@ -73,10 +73,10 @@ static inline int duda_page_links(struct duda_ctx *d, const struct duda_page *pa
 MK_API mk_str duda_cursor_new(struct duda_ctx *d, mk_str position) MK_API_MUST_USE;
 /** Maximum length of a position in bytes. */
 enum { DUDA_CURSOR_MAX = 512 };
-/** Reads a cursor from a query parameter. Returns 0: *position is the position, or absent if there is no such
- * parameter, so the client requests the first page. -EBADMSG, which becomes status 400: the cursor is not
- * valid for this path; clients then start again with the first page. Also returns -EOPNOTSUPP (OpenSSL is
- * missing) and -ENOMEM. */
+/** Reads a cursor from a query parameter. Returns 0 and sets *position, which is absent if the request has no
+ * such parameter: the client then requests the first page. -EBADMSG, which becomes status 400: the cursor is
+ * not valid for this path; the client must start again with the first page. Also returns -EOPNOTSUPP (OpenSSL
+ * is missing) and -ENOMEM. */
 MK_API int duda_cursor_read(struct duda_ctx *d, const char *parameter, mk_str *position) MK_API_MUST_USE;
 
 /** Adds a `Link` header: `rel` is the relation, such as "next", and `url` the target. Returns 0; -EINVAL: the

@@ -13,11 +13,11 @@ extern "C" {
 /**
  * Renders the template with that name into the response (see duda/template.h).
  *
- * A service's templates are the files in the folder `templates` next to its object file or, if that does not
- * exist, next to its source. The server compiles them when it loads the service; a mistake in a template is a
- * configuration error with file, line and column. A template includes another by its file name:
- * `{{>head.html}}`. Files in subfolders are named by their path: `admin/users.html`. The Content-Type is text/html, unless the handler has set one or the name ends with
- * ".txt".
+ * A service's templates are the files in the folder `templates` next to its object file or, if that folder
+ * does not exist, next to its source. The server compiles them when it loads the service; a mistake in a
+ * template is a configuration error with file, line and column. A template includes another by its file name:
+ * `{{>head.html}}`. The name of a file in a subfolder is its path: `admin/users.html`. The Content-Type is
+ * text/html, unless the handler has set one or the name ends with ".txt".
  *
  * Returns 0, or a negative errno value to return from the handler; -EINVAL, with an entry in the error log:
  * there is no such template.
@@ -31,20 +31,21 @@ extern "C" {
  * |---|---|
  * | `@user` | the user of the session (see duda_session_user()); null if no user is logged in |
  * | `@csrf_token` | a CSRF token (see duda_csrf_token()) |
- * | `@flash` | a list of the flash messages, each with `category` and `text`; takes them (see duda_flash_take()) |
+ * | `@flash` | a list of the flash messages, each with `category` and `text`; deletes them (see duda_flash_take()) |
  * | `@errors` | a list of the errors of the last duda_bind_form(), each with `message`, `pointer` and `code` |
  * | `@errors.NAME` | the message of the first error in the field NAME; null if there is none |
  *
- * For example, `{{#@flash}}<p class="{{category}}">{{text}}</p>{{/@flash}}` shows the flash messages, and a form contains
- * `<input type=hidden name=csrf_token value="{{@csrf_token}}">` and `<input name=title> {{@errors.title}}`. If one of the values cannot be read, for example because the session store is down, rendering ends with this
- * error.
+ * For example, `{{#@flash}}<p class="{{category}}">{{text}}</p>{{/@flash}}` shows the flash messages. A form
+ * contains `<input type=hidden name=csrf_token value="{{@csrf_token}}">`, and shows an error next to its
+ * field: `<input name=title> {{@errors.title}}`. If one of the values cannot be read, for example because the
+ * session store is unavailable, duda_render() returns that error.
  */
 MK_API int duda_render(struct duda_ctx *d, const char *name, struct duda_value value);
 /** Renders a template given as text, which is compiled for this call. */
 MK_API int duda_render_text(struct duda_ctx *d, mk_str text, struct duda_value value);
 
 /** Renders the page of a form: the template sees the members of the struct as `form`, such as
- * `{{form.title}}`. The status is 422 if the last duda_bind_form() of this request has found errors. Returns
+ * `{{form.title}}`. The status is 422 if the last duda_bind_form() of this request found errors. Returns
  * the result of duda_render(). */
 MK_API int duda_render_form(struct duda_ctx *d, const char *name, const struct duda_schema *schema,
                             const void *form);
@@ -70,7 +71,7 @@ MK_API duda_verdict duda_bind_form_or_render_checked(struct duda_ctx *d, const s
                                                      void *out, size_t size,
                                                      const char *name) MK_API_MUST_USE;
 #ifndef __cplusplus
-/** The function above, with the size of the struct, like duda_bind_form(). */
+/** Calls the function above with the size of the struct, like duda_bind_form(). */
 #define duda_bind_form_or_render(d, schema, out, name)                                                       \
     duda_bind_form_or_render_checked(d, schema, out, sizeof *(out), name)
 #endif

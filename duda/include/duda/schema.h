@@ -218,7 +218,7 @@ static inline const struct duda_schema_field *duda_schema_field_at(const struct 
     return MK_API_CAST(const struct duda_schema_field *,
                        MK_API_CAST(const void *, first + i * schema->field_size));
 }
-/** Is the field present in the struct at `object`? Always true if the field is not optional, or has no flag. */
+/** Is the field present in the struct at `object`? Always true if the field has no presence flag. */
 static inline bool duda_schema_field_is_present(const struct duda_schema_field *field, const void *object)
 {
     bool is_present = true;
@@ -234,9 +234,9 @@ static inline void duda_schema_field_set_present(const struct duda_schema_field 
     if (field->presence_offset)
         memcpy(MK_API_CAST(char *, object) + field->presence_offset - 1, &is_present, sizeof is_present);
 }
-/** Stores an integer, `amount` or its negative, at `at`: the address of an integer member of 1, 2, 4 or 8 bytes,
- * or of a list element. Returns false, with nothing stored, if the integer does not fit. Ignores the other rules
- * of the field. */
+/** Stores the integer `amount`, or -`amount` if `is_negative`, at the address `at` of an integer member of 1,
+ * 2, 4 or 8 bytes, or of a list element. Returns false and stores nothing if the integer does not fit. Does
+ * not check the other rules of the field, such as its minimum. */
 static inline bool duda_schema_field_set_integer(const struct duda_schema_field *field, void *at,
                                                  bool is_negative, uint64_t amount)
 {

@@ -110,11 +110,12 @@ MK_API int duda_attachment(struct duda_ctx *d, mk_str file_name);
  * reads too slowly. Returns -EINVAL if the name or the ID contains a line break. NULL, or an event with no
  * members set, sends a comment.
  *
- * While the handler waits, Duda sends comments, so that the stream is never silent for longer than
- * `SSEKeepAlive` of [DUDA], or duda_sse_set_keep_alive(). Proxies then keep the connection open, and Duda notices that a client has
- * vanished and cancels the handler. When the worker drains, the stream ends at once: the waits of the handler
- * return -ESHUTDOWN, and the client reconnects after a random time of 0.5 to 3.5 seconds, unless the service
- * has sent its own `retry_ms`. Do not call duda_write() in an event stream.
+ * While the handler waits, Duda sends comments, so that the stream is never silent for longer than the
+ * interval of `SSEKeepAlive` of [DUDA] or of duda_sse_set_keep_alive(). Proxies then keep the connection
+ * open, and Duda notices that a client has vanished and cancels the handler. When the worker drains, the
+ * stream ends at once: the waits of the handler return -ESHUTDOWN, and the client reconnects after a random
+ * time of 0.5 to 3.5 seconds, unless the service has sent its own `retry_ms`. Do not call duda_write() in an
+ * event stream.
  *
  *     struct mk_sse_event tick = {.name = MK_STR("clock"), .data = now_text(d)};
  *     while (!(e = duda_sse_send(d, &tick)) && !(e = duda_sleep(d, 1000))) {
@@ -131,10 +132,10 @@ static inline int duda_sse_send(struct duda_ctx *d, const struct mk_sse_event *e
 
 /**
  * Sets how long the event stream of this handler may be silent before Duda sends a keep-alive comment (a
- * heartbeat), in place of `SSEKeepAlive`. Call it before or after the first event. 0: `SSEKeepAlive`;
- * MK_FOREVER: no comments.
+ * heartbeat), in place of `SSEKeepAlive`. Call the function before or after the first event. 0 restores
+ * `SSEKeepAlive`; MK_FOREVER disables the comments.
  *
- *     duda_sse_set_keep_alive(d, 5000); // the proxy of the customer closes silent connections after 10 s
+ *     duda_sse_set_keep_alive(d, 5000); // a proxy closes connections that are silent for 10 s
  */
 MK_API void duda_sse_set_keep_alive(struct duda_ctx *d, uint32_t interval_ms);
 

@@ -122,8 +122,8 @@ MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
  */
 MK_API int duda_session_destroy(struct duda_ctx *d) MK_API_MUST_USE;
 /** Sets *seconds to the time at which the session ends even if it is in use (`AbsoluteTimeout`), in seconds
- * since 1970: the limit for data that belongs to the session but is kept elsewhere. Returns 0; -ENOENT: the
- * client has no session; or an error of the store. */
+ * since 1970. Let data that belongs to the session but is stored elsewhere expire at this time. Returns 0;
+ * -ENOENT: the client has no session; or an error of the store. */
 MK_API int duda_session_expires_at(struct duda_ctx *d, int64_t *seconds) MK_API_MUST_USE;
 
 /* ---- Sessions of a user ---- */
@@ -203,7 +203,7 @@ enum { DUDA_FLASH_MAX = 8 };
  *     return e ? e : duda_redirect(d, 303, MK_STR("/profile"));
  */
 MK_API int duda_flash(struct duda_ctx *d, const char *category, mk_str text) MK_API_MUST_USE;
-/** Stores a flash message, and redirects with status 303, as a handler does after a form. Returns an error of
+/** Stores a flash message, and redirects with status 303, as is usual after a form. Returns an error of
  * duda_flash(), or the result of duda_redirect().
  *
  *     return duda_flash_redirect(d, "success", MK_STR("Your changes are saved."), MK_STR("/profile"));
@@ -250,10 +250,10 @@ MK_API mk_str duda_session_store_name(struct mk_worker *worker);
 /* ---- CSRF protection ---- */
 
 /**
- * A CSRF token for a form: put it into a hidden field, `<input type=hidden name=csrf_token
- * value="{{@csrf_token}}">`, or send it from scripts as `X-CSRF-Token`. A cookie ties the token to the
- * browser, and every call encodes the token differently.
- * Templates have a token as `@csrf_token`. Absent if memory is exhausted or the response has started.
+ * Returns a CSRF token for a form. In a template, put the value `@csrf_token` into a hidden field instead:
+ * `<input type=hidden name=csrf_token value="{{@csrf_token}}">`. Scripts send the token as `X-CSRF-Token`. A
+ * cookie binds the token to the browser, and every call encodes the token differently. Absent if memory is
+ * exhausted or the response has started.
  */
 MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
 /**

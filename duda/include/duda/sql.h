@@ -96,7 +96,7 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
 /**
  * Runs one SQL query or other statement, and waits for its complete result. Parameters are `$1`, `$2` and
  * so on; their values are sent separately from the text, which rules out SQL injection. Never write values
- * into the text. `result` may be NULL if only success matters, as for most statements that change rows.
+ * into the text. `result` may be NULL if the handler needs only the return value.
  *
  *     struct duda_sql_result result;
  *     int e = duda_sql_query(d, db, &result, "UPDATE goods SET price = $1 WHERE id = $2",
@@ -106,7 +106,8 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  *     if (!result.rows_affected)
  *         return 404;
  *
- * duda_sql_query_rows(), duda_sql_query_row() and duda_sql_query_cell() also store what the query selects.
+ * duda_sql_query_rows() and duda_sql_query_row() store the selected rows in structs, and
+ * duda_sql_query_cell() returns a single value.
  *
  * Returns 0, or an error that result->error describes: -EREMOTEIO: the database rejected the statement;
  * -EEXIST: it violates a constraint (unique, foreign key, check, not null); -ESTALE: a concurrent transaction
@@ -272,9 +273,9 @@ static inline MK_API_MUST_USE duda_verdict duda_sql_transaction(
  * | object, map | a JSON object as text |
  *
  * JSON in a column must conform to the schema, including its rules. Returns 0; an error of duda_sql_query();
- * -ENOMEM; -EPROTO: a column is missing, or a value does not fit; or -EFAULT: the struct has another size than
- * the schema says. On error, *list is NULL and *n is 0. The reason of the error (see duda_reason()) says what
- * is wrong: "row 3: the column `price` is NULL, but the member is not optional".
+ * -ENOMEM; -EPROTO: a column is missing, or a value does not fit; or -EFAULT: the schema describes a struct
+ * of another size. On error, *list is NULL and *n is 0. The recorded reason (see duda_reason()) describes the
+ * error: "row 3: the column `price` is NULL, but the member is not optional".
  */
 MK_API int duda_sql_query_rows_values(struct duda_ctx *d, struct duda_sql_db *db,
                                       const struct duda_schema *schema, void *list, size_t size, size_t *n,
@@ -295,8 +296,8 @@ MK_API int duda_sql_query_row_values(struct duda_ctx *d, struct duda_sql_db *db,
                                      const char *text, const struct duda_sql_value *parameters,
                                      size_t n) MK_API_MUST_USE;
 /**
- * Runs a query, and sets *cell to the first value of its first row. Returns -ENOENT if there is no row; *cell
- * is then NULL (DUDA_SQL_NULL), and so it is after any other error.
+ * Runs a query, and sets *cell to the first value of its first row. Returns -ENOENT if there is no row. After
+ * this or any other error, *cell is an SQL NULL (DUDA_SQL_NULL).
  *
  *     struct duda_sql_value n;
  *     int e = duda_sql_query_cell(d, db, &n, "SELECT count(*) FROM orders WHERE who = $1",
@@ -307,7 +308,7 @@ MK_API int duda_sql_query_cell_values(struct duda_ctx *d, struct duda_sql_db *db
                                       const char *text, const struct duda_sql_value *parameters,
                                       size_t n) MK_API_MUST_USE;
 /** Stores all rows of a result in an array of structs, like duda_sql_query_rows(): the array has
- * result->n_rows elements. After an error, result->error describes it, too. Use this function after
+ * result->n_rows elements. If an error occurs, result->error also describes it. Use this function after
  * duda_sql_query_struct(), duda_sql_query_named() or duda_sql_batch(). */
 MK_API int duda_sql_bind_rows_checked(struct duda_ctx *d, struct duda_sql_result *result,
                                       const struct duda_schema *schema, void *list,
@@ -318,7 +319,7 @@ MK_API int duda_sql_bind_row_checked(struct duda_ctx *d, struct duda_sql_result 
                                      const struct duda_schema *schema, void *out,
                                      size_t size) MK_API_MUST_USE;
 #ifndef __cplusplus
-/** The functions above, with the parameters as a variable number of arguments, and with the size of the
+/** Call the functions above with the parameters as a variable number of arguments, and with the size of the
  * struct. The compiler rejects a `list` that is not the address of a pointer to a struct. */
 #define duda_sql_query_rows(d, db, schema, list, n, text, ...)                                               \
     duda_sql_query_rows_values(d, db, schema, list, sizeof **(list), n, text,                                \
@@ -334,10 +335,10 @@ MK_API int duda_sql_bind_row_checked(struct duda_ctx *d, struct duda_sql_result 
 #endif
 
 /**
- * The rows as a value for templates and JSON, without structs and a schema: a list of maps, whose members are
- * named after the columns. It is valid until the handler returns. Null if memory is exhausted. Use structs if
- * the handler itself reads the rows, or if clients depend on the types: those of the columns differ between
- * databases.
+ * Converts the rows to a value for templates and JSON, without structs and a schema: a list of maps, whose
+ * members are named after the columns. The value is valid until the handler returns; it is null if memory is
+ * exhausted. Use structs if the handler itself reads the rows, or if clients depend on the types of the
+ * members, because column types differ between databases.
  *
  *     int e = duda_sql_query(d, db, &result, "SELECT name, price FROM goods");
  *     return e ? e
@@ -360,8 +361,8 @@ MK_API struct duda_value duda_sql_rows_value(struct duda_ctx *d, const struct du
  *
  * A member that is not present, and an absent string, become NULL. Enums become text, timestamps text such as
  * "2026-03-01 12:30:00+00:00", objects and maps JSON. A list becomes an array for PostgreSQL, and JSON for
- * SQLite. `result` may be NULL. Returns the result of duda_sql_query(), or -EINVAL if the schema lacks a named member, or the
- * statement also has numbered parameters.
+ * SQLite. `result` may be NULL. Returns the result of duda_sql_query(), or -EINVAL if the schema lacks a
+ * named member, or the statement also has numbered parameters.
  */
 MK_API int duda_sql_query_struct(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                                  const char *text, const struct duda_schema *schema,
@@ -373,8 +374,9 @@ struct duda_sql_named_value {
     struct duda_sql_value value;
 };
 /**
- * Runs a statement with named parameters, whose values are in an array. `result` may be NULL. Returns the result of
- * duda_sql_query(), or -EINVAL if the array lacks a parameter, or the statement also has numbered parameters.
+ * Runs a statement with named parameters, whose values are in an array. `result` may be NULL. Returns the
+ * result of duda_sql_query(), or -EINVAL if the array lacks a parameter, or the statement also has numbered
+ * parameters.
  *
  *     const struct duda_sql_named_value values[] = {{"who", duda_sql_text(duda_query(d, "who"))},
  *                                                   {"max", duda_sql_integer(100)}};
@@ -422,11 +424,11 @@ MK_API int duda_sql_cursor_bind_checked(struct duda_ctx *d, struct duda_sql_curs
                                         const struct duda_schema *schema, void *out,
                                         size_t size) MK_API_MUST_USE;
 #ifndef __cplusplus
-/** The function above, with the size of the struct. */
+/** Calls the function above with the size of the struct. */
 #define duda_sql_cursor_bind(d, cursor, schema, out)                                                         \
     duda_sql_cursor_bind_checked(d, cursor, schema, out, sizeof *(out))
 #endif
-/** Closes the cursor early. Does nothing if it is closed already, or NULL. */
+/** Closes the cursor early. Does nothing if the cursor is closed already or NULL. */
 MK_API void duda_sql_cursor_close(struct duda_sql_cursor *cursor);
 
 /** Writes the rows as JSON: an array with an object for each row. Bytes become base64, and numbers that JSON

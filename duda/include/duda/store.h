@@ -86,14 +86,15 @@ MK_API int duda_store_incr(struct duda_ctx *d, struct duda_store *store, mk_str 
 MK_API int duda_store_rate_limit(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t max,
                                  uint64_t window_ms) MK_API_MUST_USE;
 /**
- * Rate limit with a token bucket: allows bursts of `capacity` uses of `key`; a used-up bucket is full again after
- * `refill_ms` milliseconds, and is refilled evenly in the meantime. Unlike a fixed window, this never allows two
- * bursts in a row. Each key must always be used with the same numbers.
+ * Limits the rate of `key` with a token bucket: each call takes a token. A full bucket has `capacity` tokens,
+ * the maximum size of a burst. An empty bucket fills evenly within `refill_ms` milliseconds. Unlike a fixed
+ * window, a token bucket never allows two full bursts in a row. Use the same `capacity` and `refill_ms` in
+ * all calls for a key.
  *
- * Sets the response headers RateLimit-Limit (the capacity), RateLimit-Remaining (the remaining uses) and
+ * Sets the response headers RateLimit-Limit (the capacity), RateLimit-Remaining (the remaining tokens) and
  * RateLimit-Reset (seconds until the bucket is full). If the bucket is empty, returns -EDQUOT, which becomes
- * status 429, and sets Retry-After. The other errors are those of duda_store_rate_limit(); -EINVAL if
- * `capacity` is not above 0, `refill_ms` is 0 or longer than 366 days, or a token takes less than a
+ * status 429, and sets Retry-After. The other errors are those of duda_store_rate_limit(); also
+ * -EINVAL if `capacity` is below 1, `refill_ms` is 0 or more than 366 days, or a token takes less than a
  * microsecond.
  *
  *     int e = duda_store_token_bucket(d, store, user, 20, 60000); // 20 at once, then one every 3 seconds

@@ -30,9 +30,9 @@ struct duda_store_ops {
     int (*rate_limit)(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t max,
                       uint64_t window_ms);
     bool is_remote; /**< other machines also modify the store */
-    /** Takes a token out of a bucket that is full when `refill_us` microseconds have passed since it was empty.
-     * A token takes `interval_us`. *us is the time until the bucket is full again or, for -EDQUOT, until it has
-     * a token. NULL: duda_store_token_bucket() returns -EOPNOTSUPP. */
+    /** Takes a token from the bucket of `key`. The bucket gets a token every `interval_us` microseconds, and
+     * an empty bucket is full after `refill_us`. Sets *us to the time until the bucket is full again or, with
+     * -EDQUOT, until it has a token. NULL: duda_store_token_bucket() returns -EOPNOTSUPP. */
     int (*token_bucket)(struct duda_ctx *d, struct duda_store *store, mk_str key, uint64_t interval_us,
                         uint64_t refill_us, uint64_t *us);
     uint64_t reserved[3]; /**< must be zero */

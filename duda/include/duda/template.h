@@ -79,9 +79,9 @@ struct duda_render_options {
     /** Appends the URL of an asset to `url`, for the filter `asset`. Returns 0, or -ENOENT if there is no
      * such asset. May be NULL. */
     int (*asset_url)(void *ctx, mk_str name, struct mk_buf *url);
-    /** Finds a global value, such as `{{@user}}`; `name` lacks the `@`. Called each time that a tag with such
-     * a name is rendered. Returns 0; -ENOENT if there is no such value; or another error, which ends the
-     * rendering. May be NULL. */
+    /** Finds a global value, such as `{{@user}}`; `name` is without the `@`. Called for each tag with such a
+     * name, whenever the tag is rendered. Returns 0; -ENOENT if there is no such value; or another error,
+     * which ends the rendering. May be NULL. */
     int (*find_global)(void *ctx, mk_str name, struct duda_value *out);
 };
 

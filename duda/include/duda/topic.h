@@ -39,8 +39,8 @@ MK_API int duda_topic_publish(struct duda_ctx *d, mk_str topic, enum mk_websocke
 /** Publishes a message from a WebSocket callback. */
 MK_API int duda_topic_publish_from(struct duda_websocket *socket, mk_str topic, enum mk_websocket_kind kind,
                                    mk_str text);
-/** Publishes a message to all subscribers but this WebSocket, such as what its user types in a chat. Call it
- * in a handler or in a WebSocket callback. */
+/** Publishes a message to all subscribers except this WebSocket, for example a chat message to everyone but
+ * its author. Call the function in a handler or in a WebSocket callback. */
 MK_API int duda_topic_publish_others(struct duda_websocket *socket, mk_str topic, enum mk_websocket_kind kind,
                                      mk_str text);
 /** Publishes a message from any other callback of the event loop, for the service that duda_task_owner()
@@ -48,15 +48,16 @@ MK_API int duda_topic_publish_others(struct duda_websocket *socket, mk_str topic
 MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str topic,
                                  enum mk_websocket_kind kind, mk_str text);
 /**
- * Publishes a message that the topic keeps, so that a subscriber that was away can get it later: see
- * duda_topic_subscribe_after(). The topic drops its oldest messages so that at most `keep` remain; pass the same
- * number with each message of a topic. Kept messages are in memory that all workers share (`TopicMemory` of
- * [DUDA]), also across reloads. If the memory is full, the topic that was published to least recently loses its
- * messages, and its subscribers learn of the gap.
+ * Publishes a message that the topic keeps, so that a client that was disconnected can receive it later: see
+ * duda_topic_subscribe_after(). The topic drops its oldest messages so that at most `keep` remain; pass the
+ * same number with each message of a topic. All workers share the memory for kept messages (`TopicMemory` of
+ * [DUDA]), which survives reloads. If this memory is full, the topic that was published to least recently
+ * loses its messages, and a subscriber that has not received all of them gets a message with `has_gap`.
  *
- * A message is published once it is stored; -EAGAIN then means that it was not. With `TopicRelay`, Redis keeps the
- * messages, for a day after the last one: the function then waits for Redis, and returns the errors of
- * duda_redis(). -EINVAL: the name is invalid, or `keep` is 0.
+ * The function stores the message before it delivers it. Returns the results of duda_topic_publish(), but
+ * -EAGAIN means that the message was neither stored nor delivered; try again. With `TopicRelay`, Redis keeps
+ * the messages until a day after the last one, so the function waits for Redis, and also returns the errors
+ * of duda_redis(). -EINVAL: the name is invalid, or `keep` is 0.
  *
  *     int e = duda_topic_publish_kept(d, MK_STR("news"), MK_WEBSOCKET_TEXT, text, 100);
  */
@@ -84,13 +85,14 @@ MK_API int duda_topic_subscribe(struct duda_ctx *d, mk_str topic);
 MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t timeout_ms, mk_str *out) MK_API_MUST_USE;
 
 /**
- * Subscribes the handler to a topic whose messages are kept, without missing any: the handler first receives the
- * kept messages after `last_id`, the ID of the last message that its client got, and then all later ones, each
- * once and in order. An absent or empty `last_id` skips the kept messages; "0" selects all of them. If messages
- * are missing, the handler first receives a message with `has_gap`: the client was away for too long, is too slow,
- * or the server was restarted. Messages that are not kept arrive like those of duda_topic_subscribe(). Returns the
- * same results as duda_topic_attach(), or -EAGAIN: the kept messages cannot be read now. With `TopicRelay`, this
- * function and those that receive messages may wait for Redis, and return the errors of duda_redis().
+ * Subscribes the handler to a topic that keeps messages, so that its client misses none. The handler first
+ * receives the kept messages after `last_id`, the ID of the last message that its client got, and then all
+ * later ones, each once and in order. An absent or empty `last_id` skips the kept messages; "0" selects all
+ * of them. If the topic no longer keeps the next message, the handler first receives a message with
+ * `has_gap`: the client was disconnected for too long, the handler is too slow, or the server was restarted.
+ * Messages that the topic does not keep arrive as with duda_topic_subscribe(). Returns the results of
+ * duda_topic_attach(), or -EAGAIN: the kept messages cannot be read now. With `TopicRelay`, this function and
+ * the functions that receive messages may wait for Redis, and also return the errors of duda_redis().
  *
  * Browsers send the ID of the last event in `Last-Event-ID` when they reconnect an event stream:
  *
@@ -140,16 +142,17 @@ static inline MK_API_MUST_USE int duda_topic_receive_message(struct duda_ctx *d,
 struct duda_topic_relay {
     int (*publish)(void *ctx, mk_str message);
     void *ctx;
-    /** Stores a message of a topic, so that at most `keep` remain, and sends it to all workers of all machines,
-     * including this one, which deliver it with duda_topic_deliver_kept(). The functions below may wait; NULL:
-     * the relay keeps no messages. */
+    /** Stores a message, removes the oldest messages of the topic so that at most `keep` remain, and sends
+     * the message to all workers of all machines, including this worker. They deliver it with
+     * duda_topic_deliver_kept(). This function and the two functions below may wait. NULL: the relay keeps no
+     * messages. */
     int (*publish_kept)(struct duda_ctx *d, void *ctx, mk_str topic, enum mk_websocket_kind kind, mk_str text,
                         uint32_t keep);
-    /** Reads the first message after the ID `after`, and the ID of the message before it. Returns 1; 0: there is
-     * none, and *id is that of the last message; or an error. */
+    /** Reads the first message after the ID `after`: *id is its ID, and *prev the ID of the message before
+     * it. Returns 1; 0: there is no such message, and *id is the ID of the last message; or an error. */
     int (*read_kept)(struct duda_ctx *d, void *ctx, mk_str topic, mk_str after, enum mk_websocket_kind *kind,
                      mk_str *text, mk_str *prev, mk_str *id);
-    /** Returns the ID of the last message; "0": there is none. */
+    /** Sets *id to the ID of the last message; "0": the topic has no messages. Returns 0 or an error. */
     int (*last_kept)(struct duda_ctx *d, void *ctx, mk_str topic, mk_str *id);
     uint64_t reserved[2]; /**< must be zero */
 };
@@ -159,8 +162,8 @@ MK_API int duda_topic_set_relay(struct mk_worker *worker, const struct duda_topi
 /** Delivers a message that was published on another machine to the subscribers in this worker. Invalid
  * messages are ignored. */
 MK_API void duda_topic_deliver(struct mk_worker *worker, mk_str message);
-/** Delivers a kept message, with its ID and that of the message before it. IDs have the form "NUMBER-NUMBER", and
- * increase within a topic. */
+/** Delivers a kept message: `id` is its ID, and `prev` the ID of the message before it. IDs have the form
+ * "NUMBER-NUMBER", and increase within a topic. */
 MK_API void duda_topic_deliver_kept(struct mk_worker *worker, mk_str topic, enum mk_websocket_kind kind,
                                     mk_str text, mk_str prev, mk_str id);
 /** Makes the subscribers in this worker read the kept messages that they may have missed: call it when the

@@ -45,8 +45,8 @@ MK_API duda_verdict duda_bind_form_checked(struct duda_ctx *d, const struct duda
                                            size_t size,
                                            struct duda_validation_errors *errors) MK_API_MUST_USE;
 #ifndef __cplusplus
-/** The function above, with the size of the struct: -EFAULT, which becomes status 500, if it is not the size
- * in the schema. */
+/** Calls the function above with the size of the struct. Returns -EFAULT, which becomes status 500, if the
+ * schema describes a struct of another size. */
 #define duda_bind_form(d, schema, out, ...) duda_bind_form_checked(d, schema, out, sizeof *(out), __VA_ARGS__)
 #endif
 
@@ -82,7 +82,7 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *uplo
                                 uint64_t offset) MK_API_MUST_USE;
 /**
  * Saves the file under a new name. A thread copies it while the handler waits. Choose the path in the
- * service: never derive it from client input. Use an absolute path: a relative one begins in the working
+ * service: never derive it from client input. Use an absolute path: a relative path starts at the working
  * directory of the server. The sandbox must allow the path (see
  * mk_config_allow_writing()). The file appears under its name only when it is complete and the handler is
  * still running. Returns 0; -EEXIST: the file already exists; -ENOSPC and the other errors of open(2); or the
@@ -109,8 +109,8 @@ MK_API int duda_upload_save_unique(struct duda_ctx *d, const struct mk_upload *u
  * server receives the body into memory or a temporary file first; a thread then copies it to `path`, as
  * duda_upload_save() does. The file appears under its name only when it is complete. `.body_max` of the route
  * limits its size. Returns 0 on success. Return any other result from the handler: 413 (too long), 415 (the
- * body is compressed), 400, 503 or 507, or an error of duda_upload_save(): a file that exists is not
- * replaced, and -EEXIST becomes 409. To replace a file, save under a temporary name, and call rename(2).
+ * body is compressed), 400, 503 or 507, or an error of duda_upload_save(). An existing file is not
+ * replaced: -EEXIST becomes 409. To replace a file, save under a temporary name, and call rename(2).
  *
  *     int e = duda_body_save(d, "/srv/videos/17.mp4");
  *     return e ? e : 201;
