@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JSON API as it runs in production: pages and cursors, CORS, rate limits, JSON Web Tokens, API keys and passwords, conditional
- * requests, downloads with ranges, uploads into files, metrics, readiness, structured logs, and work after the
- * response. */
+/* A JSON API for production: page numbers and cursors, CORS, rate limits, JSON Web Tokens, API keys and
+ * passwords, conditional requests, downloads with ranges, uploads to files, metrics, readiness, structured logs,
+ * and work after the response. */
 #define DUDA_USE         "duda-sql", "duda-auth", "duda-jwt"
 #define DUDA_SETTINGS    settings_table
 #define DUDA_API_TITLE   "Books"
@@ -19,7 +19,7 @@ enum { COVER_MAX = 8 << 20 };
 /* ---- Settings ---- */
 
 struct settings {
-    mk_str covers; /* folder, relative to the configuration file */
+    mk_str covers; /* folder; in the configuration, relative to the configuration file */
     mk_str admin;  /* password of the administrator */
 };
 
@@ -85,7 +85,7 @@ struct search {
     int64_t page, per_page;
 };
 
-/* Documents the parameters. duda_page_read() reads the last two. */
+/* Documents the parameters of GET /books. duda_page_read() reads the last two of them. */
 static const struct duda_schema_field search_fields[] = {
     DUDA_STRING(struct search, q, .optional = true, .max_length = 100),
     DUDA_INTEGER(struct search, page, .optional = true, DUDA_MINIMUM(1)),
@@ -98,7 +98,7 @@ static struct duda_sql_db *db(struct duda_ctx *d)
     return duda_sql_find(d, NULL);
 }
 
-/* Sends books; the query may have found one more than a page shows. */
+/* Sends at most `max` books: the query may have found one more. */
 static int send_books(struct duda_ctx *d, struct duda_sql_result *result, size_t max)
 {
     struct book *books;
@@ -303,8 +303,8 @@ static mk_str user_of(struct duda_ctx *d)
 
 /* ---- Readiness ---- */
 
-/* Until the database responds, the path `Ready` of the plugin metrics answers 503. If the server stops meanwhile, the
- * wait ends. */
+/* Sets the worker ready when the database responds. Until then, the path `Ready` of the plugin metrics responds
+ * with 503. The task ends early if the worker drains. */
 static int prepare(struct duda_ctx *d)
 {
     const struct settings *settings = duda_settings(d);
