@@ -279,8 +279,8 @@ MK_API void mk_request_log(struct mk_request *request, enum mk_log_level level, 
 /** Writes a message with fields to the error log of the virtual host. */
 MK_API void mk_request_log_fields(struct mk_request *request, enum mk_log_level level, mk_str message,
                                   const struct mk_log_fields *fields);
-/** For on_log() of a plugin: writes the message to a log opened with mk_config_log(), as the server would have
- * written it to its error log (`ErrorLogFormat`), with the details of the request. For syslog and the journal,
+/** For on_log() of a plugin: writes the message to a log opened with mk_config_log(), in the format of the
+ * server's error log (`ErrorLogFormat`) and with the details of the request. For syslog and the journal,
  * the level becomes the priority. Lines are buffered, and written in blocks within a second. */
 MK_API void mk_request_log_to(struct mk_request *request, struct mk_logfile *log, enum mk_log_level level,
                               mk_str message);

@@ -173,15 +173,15 @@ static inline void mk_stat_observe_fine(uint64_t *cells, uint64_t duration_us)
 
 /* ---- Statistics of another server ---- */
 
-/** The environment variable with the number of an inherited descriptor: a memory file, which the server clears
- * and then uses for its statistics. */
+/** The environment variable with the number of an inherited descriptor: a memory file, which the server
+ * clears and then uses for its statistics. */
 #define MK_STAT_FILE_VARIABLE "MONKEY_STATISTICS_FD"
 /** Creates such a memory file for another server. Returns a close-on-exec descriptor or a negative errno
  * value. */
 MK_API int mk_stat_file_new(void) MK_API_MUST_USE;
-/** Maps the file, to read the statistics; in place of a mapping of another such file if `instead_of` is not
- * NULL. The functions below are safe even if the other server is compromised, but strings may then have any
- * content. Returns NULL on failure. */
+/** Maps the file, to read the statistics. If `instead_of` is not NULL, the mapping replaces this earlier
+ * mapping of another such file. The functions below are safe even if the other server is compromised, but
+ * strings may then have any content. Returns NULL on failure. */
 MK_API struct mk_stat_registry *mk_stat_file_map(int fd, struct mk_stat_registry *instead_of);
 MK_API void mk_stat_file_unmap(struct mk_stat_registry *registry);
 
@@ -190,7 +190,8 @@ MK_API void mk_stat_file_unmap(struct mk_stat_registry *registry);
 struct mk_stat_source {
     const char *name; /**< the value of the label `isolate` */
     const struct mk_stat_registry *registry;
-    /** Returns why the other server does not serve, as static text; NULL: it serves. May be NULL. */
+    /** Returns the reason why the other server does not serve requests, as static text; NULL: it serves them.
+     * The function may be NULL. */
     const char *(*not_serving_reason)(void *data);
     void *data;
 };

@@ -74,18 +74,18 @@ struct mk_upstream_dynamic_options {
     unsigned max_hosts;   /**< hosts for which each worker keeps connections and addresses; at least 1 */
     unsigned keepalive;   /**< idle connections to one host that each worker keeps */
     mk_str tls_authority; /**< a PEM file with the authorities to trust; absent: those of the system */
-    /** Decides whether workers may connect to an address. It is called for each address of a host, before a
-     * connection is opened; connections use no other addresses. NULL: all are allowed. */
+    /** Returns whether workers may connect to an address. The resolver calls it for each address of a host,
+     * and workers connect only to addresses that it allows. NULL: all addresses are allowed. */
     bool (*allows)(void *allows_ctx, const struct mk_addr *addr);
     void *allows_ctx; /**< must live as long as the configuration */
 };
 /**
  * Opens an upstream whose servers are not known in advance: each request names its server in
- * mk_upstream_conn_options.host and .port. A worker resolves a host when it is first used, and forgets the
- * host that was used least recently when there are more than `max_hosts`; if requests use all of them, the
- * next one fails with -EBUSY. A host without an address fails with -EHOSTUNREACH, and one without an allowed
- * address with -EPERM. `name` is the name of the upstream in statistics; no route can refer to it if it
- * contains a space. Reports errors like mk_upstream_open().
+ * mk_upstream_conn_options.host and .port. A worker resolves a host on its first use. If a worker has more
+ * than `max_hosts` hosts, it forgets the host that was used least recently; if requests use all of them, the
+ * next request fails with -EBUSY. A host without an address fails with -EHOSTUNREACH, and one without an
+ * allowed address with -EPERM. `name` is the name of the upstream in statistics; no route can refer to a name
+ * that contains a space. Reports errors like mk_upstream_open().
  */
 MK_API struct mk_upstream *mk_upstream_open_dynamic_sized(struct mk_config *config, const void *section,
                                                           const char *key, mk_str name,
@@ -441,8 +441,8 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
  * receives the client's headers unchanged, and three additional headers, MK_LOCAL_BACKEND_CLIENT,
  * MK_LOCAL_BACKEND_BODY_MAX and MK_LOCAL_BACKEND_SIGNATURE, which a client cannot send. If the handlers of
  * the backend return MK_NEXT, the backend responds with 404 and the header MK_LOCAL_BACKEND_DECLINED; this
- * function then also returns MK_NEXT, unless the request has a body. If no other handler responds, the page
- * of the 404 is used: see mk_local_backend_error(). For a response with the header
+ * function then also returns MK_NEXT, unless the request has a body. If no other handler responds, the
+ * client gets the page of this 404: see mk_local_backend_error(). For a response with the header
  * MK_LOCAL_BACKEND_DEFAULT_PAGE, this function returns MK_ERROR, so that the client gets the error page of
  * this server. A request whose connection fails is retried as in the handler `proxy`.
  *
@@ -455,8 +455,8 @@ MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struc
                                                struct mk_local_backend *backend);
 
 /**
- * For on_error() of a plugin with such a handler: if a backend has declined the request with a page of its own,
- * and the status is 404, 405 or 501, writes that page with the status 404 and returns MK_DONE. Otherwise
+ * For on_error() of a plugin with such a handler: if a backend has declined the request with a page of its
+ * own, and the status is 404, 405 or 501, writes that page with the status 404 and returns MK_DONE. Otherwise
  * returns MK_NEXT.
  */
 MK_API enum mk_verdict mk_local_backend_error(struct mk_request *request, struct mk_response *response);
@@ -514,8 +514,8 @@ static inline bool mk_local_backend_verify(struct mk_request *request, mk_str se
 }
 /** A header of the 404 response of a backend whose handlers declined the request. */
 #define MK_LOCAL_BACKEND_DECLINED "Monkey-Declined"
-/** A header of an error response for which the backend has only its default page
- * (mk_response_is_error_page()): the response then has no body. */
+/** A header of an error response without a body, for which the backend has only its default page
+ * (mk_response_is_error_page()). */
 #define MK_LOCAL_BACKEND_DEFAULT_PAGE "Monkey-Default-Page"
 
 #ifdef __cplusplus

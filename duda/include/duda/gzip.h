@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip (RFC 1952) compression and decompression, and decompression of deflate, based on zlib. In
+/* Compression and decompression of gzip (RFC 1952), and decompression of deflate, with zlib. In
  * monkey-duda-gzip.so. */
 #ifndef DUDA_GZIP_H
 #define DUDA_GZIP_H

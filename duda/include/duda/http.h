@@ -27,15 +27,15 @@ extern "C" {
  *         Server 127.0.0.1:8000
  *
  * All handlers of a worker share a pool of keep-alive connections. An [UPSTREAM] as Server adds multiple
- * servers, TLS, health checks and limits. With AllowHosts, services may also send requests to URLs
- * (duda_http_request.url) of other hosts:
+ * servers, TLS, health checks and limits. With AllowHosts, services may also send requests to URLs on other
+ * hosts (duda_http_request.url):
  *
  *     [HTTP_CLIENT]
  *         Name       web
  *         AllowHosts api.example.org *.example.net
  *
- * Their names must resolve to public addresses, so that no client can use a service to reach an internal
- * server; AllowPrivate lists exceptions.
+ * The names of these hosts must resolve to public addresses, so that no client can use a service to reach an
+ * internal server; AllowPrivate lists exceptions.
  */
 
 /** Limits: [HTTP_CLIENT] sections, and headers of a request. */
@@ -63,17 +63,17 @@ struct duda_http_request {
     /** For duda_http_begin(): full duplex. The server may respond while it is still reading, so an early
      * response does not end the request body. */
     bool full_duplex;
-    /** Time limit of the whole exchange, from the call to the last byte of the response; it replaces Timeout of
-     * the section. 0: no limit, but Timeout. */
+    /** Time limit of the whole exchange, from the call to the last byte of the response; it replaces Timeout
+     * of the section. 0: only Timeout applies. */
     uint32_t timeout_ms;
-    /** Maximum number of redirects to follow; 0: none, so that the response has the status 3xx. Not for
-     * duda_http_begin(). */
+    /** Maximum number of redirects to follow; 0: none, so a redirect is returned as the response. Must be 0
+     * for duda_http_begin(). */
     unsigned max_redirects;
     /** Sends Accept-Encoding, unless `headers` contains it, and decodes a response with the Content-Encoding
      * gzip or deflate; its headers then lack Content-Encoding. MaxBodySize limits the decoded body. */
     bool decompress;
     bool allow_downgrade; /**< also follow redirects from https to http */
-    /** An absolute URL (http or https) instead of `target`: of the section's Server, or of a host in
+    /** An absolute URL (http or https) instead of `target`: on the section's Server, or on a host in
      * AllowHosts. */
     mk_str url;
 };
@@ -86,7 +86,7 @@ struct duda_http_response {
     mk_str body;
     mk_str error;         /**< after an error: a description of the error */
     mk_str server;        /**< Name of the [HTTP_CLIENT] section */
-    mk_str url;           /**< the absolute URL of the response: after redirects, the last one */
+    mk_str url;           /**< the absolute URL of the response: after redirects, that of the last request */
     uint64_t reserved[4]; /**< for later releases */
 };
 
@@ -106,10 +106,11 @@ struct duda_http_response {
  * header or SendRequestId is off.
  *
  * With max_redirects, the function follows the Location of responses with the status 301, 302, 303, 307 or
- * 308. As in browsers, 303 changes all methods but HEAD to GET without a body, 301 and 302 only POST; 307 and 308 repeat
- * the method and the body. If the scheme, host or port changes, Authorization, Cookie and Proxy-Authorization
- * are not sent; all other headers are. The errors are: -ELOOP: more than max_redirects; -EPROTO: an invalid
- * Location; -EPERM: a redirect to a server that the section does not allow, or from https to http.
+ * 308. As in browsers, 303 changes all methods except HEAD to GET without a body; 301 and 302 change only
+ * POST; 307 and 308 repeat the method and the body. If the scheme, host or port changes, the function omits
+ * Authorization, Cookie and Proxy-Authorization, and sends all other headers. Errors of redirects: -ELOOP:
+ * more than max_redirects; -EPROTO: an invalid Location; -EPERM: a redirect to a server that the section does
+ * not allow, or from https to http.
  *
  * Errors, which response->error describes: -ETIMEDOUT: no response within Timeout, or no complete response
  * within request->timeout_ms; -ECONNRESET, -EPIPE: the connection closed before the response was complete;
@@ -118,9 +119,9 @@ struct duda_http_response {
  * host of request->url, or its address; -EBUSY: the server is overloaded, or too many hosts are in use;
  * -EPROTO: an invalid response, or a malformed compressed body; -EMSGSIZE: the body exceeds MaxBodySize, or
  * the request has more than DUDA_HTTP_HEADERS_MAX headers; -EINVAL: the request is invalid, for example
- * because a header contains a line break, or the URL a user name; -ENOMEM; or the error of a failed wait.
- * Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or connection if
- * the first one fails before its response starts.
+ * because a header contains a line break, or the URL contains a user name; -ENOMEM; or the error of a failed
+ * wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or
+ * connection if the first one fails before its response starts.
  */
 MK_API int duda_http_fetch_sized(struct duda_ctx *d, struct duda_http_client *http,
                                  const struct duda_http_request *request, size_t request_size,
