@@ -73,7 +73,7 @@ static const struct mk_conf_key keys[] = {
      .max = (uint64_t)1 << 34,
      .help = "Memory for the messages that topics keep (duda_topic_publish_kept()), shared by all "
              "workers and allocated on first use. When it is full, the topic that was published to least "
-             "recently loses its messages. A change loses them all."},
+             "recently loses its messages. A new size discards all messages."},
     {.name = "WritablePaths",
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),

@@ -455,9 +455,9 @@ MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struc
                                                struct mk_local_backend *backend);
 
 /**
- * For on_error() of a plugin with such a handler: if a backend has declined the request with a page of its
- * own, and the status is 404, 405 or 501, writes that page with the status 404 and returns MK_DONE. Otherwise
- * returns MK_NEXT.
+ * For on_error() of a plugin whose handler calls mk_local_backend_handle(): if a backend has declined the
+ * request with a page of its own, and the status is 404, 405 or 501, writes that page with the status 404 and
+ * returns MK_DONE. Otherwise returns MK_NEXT.
  */
 MK_API enum mk_verdict mk_local_backend_error(struct mk_request *request, struct mk_response *response);
 

@@ -303,7 +303,7 @@ static mk_str user_of(struct duda_ctx *d)
 
 /* ---- Readiness ---- */
 
-/* Sets the worker ready when the database responds. Until then, the path `Ready` of the plugin metrics responds
+/* Marks the worker as ready when the database responds. Until then, the path `Ready` of the plugin metrics responds
  * with 503. The task ends early if the worker drains. */
 static int prepare(struct duda_ctx *d)
 {
