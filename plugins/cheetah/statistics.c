@@ -16,7 +16,8 @@ enum {
 
 /* ---- Tables of this and of other servers, such as isolated services ---- */
 
-/* Returns the statistics of this server (i is 0), and of the others; false if there are no more. */
+/* Gets the statistics of this server if `i` is 0, and otherwise those of the i-th other server. Returns false
+ * if there are no more servers. */
 static bool registry_at(const struct mk_worker *w, size_t i, struct mk_stat_source *out)
 {
     *out = (struct mk_stat_source){.registry = mk_worker_statistics(w)};
@@ -95,7 +96,8 @@ static void write_field_cell(struct cheetah_table_writer *writer, const struct m
         cheetah_table_cell_num(writer, f->n);
 }
 
-/* Writes the rows of a table with `n` columns, and possibly the column with the name of the server. */
+/* Writes the rows of a table with `n` columns. If the output has a column more, the name of the server comes
+ * first. */
 static void write_rows(struct cheetah_table_writer *writer, const struct mk_stat_source *source,
                        const char *name, size_t n)
 {

@@ -38,7 +38,7 @@ static void append_server_section(const struct isolate_group *group, struct mk_b
         "    KeepAliveRequests unlimited\n    MaxHeaderSize 60K\n    MaxURISize 59K\n    MaxHeaders 250\n"
         "    MaxBodySize unlimited\n    MinRate off\n    TunnelTimeout unlimited\n",
         s->workers, s->sandbox ? "on" : "off");
-    if (group->log_is_json) /* the supervisor passes the fields of messages on */
+    if (group->log_is_json) /* so that the supervisor can pass on the fields of messages */
         mk_buf_add(out, MK_STR("    ErrorLogFormat json\n"));
     if (s->handler_ms)
         mk_buf_addf(out, "    HandlerTimeout %ums\n", s->handler_ms);

@@ -48,7 +48,7 @@ int isolate_inner_server_load(struct mk_config *config, struct isolate_inner_ser
 
 /* ---- Declined and rejected requests ---- */
 
-/* An error, so that the error handlers of the service write a page. */
+/* Returns an error so that the error handlers of the service write a page. */
 static enum mk_verdict decline_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request, (void)data;
@@ -125,7 +125,7 @@ int isolate_inner_server_start(struct mk_worker *worker, struct isolate_inner_se
     close(inner->scoreboard_fd);
     close(ISOLATE_CONFIG_FD);
     close(ISOLATE_STATISTICS_FD);
-    (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* printf(3) of the service: to the log, as standard error */
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* printf(3) of the service also writes to the log */
     struct worker *w = mk_mem_alloc(sizeof *w);
     if (!w)
         return -ENOMEM;

@@ -217,7 +217,8 @@ static const struct mk_handler handler = {.name = "isolate",
                                           .bind = bind_group_handler,
                                           .body_max = unlimited_body_max};
 
-/* The host data is that of the plugin: inside the group, and for hosts of the front server with a service. */
+/* `data` is the data of the plugin, both inside the group and for those hosts of the front server that have a
+ * service. */
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct isolate *all = data;

@@ -215,8 +215,8 @@ static const char *find_level(mk_str word)
     return "info";
 }
 
-/* As in text, only the level, the message and the fields are those of the line. Any other output of the group
- * becomes a message. */
+/* As in the text format, only the level, the message, the fields and a plausible process ID are taken from
+ * the line. Any other output of the group becomes a message. */
 static void append_json_line(const struct isolate_log_forwarder *l, struct mk_buf *out, mk_str line)
 {
     struct mk_buf members = mk_buf_growing(2 * REST_MAX);

@@ -45,7 +45,7 @@ static size_t count_digits(mk_str text)
     return n;
 }
 
-/* Returns the length of a number as our writer formats it: digits, with a fraction or an exponent. */
+/* Returns the length of a JSON number; 0 if it is invalid. */
 static size_t number_len(mk_str text)
 {
     size_t i = mk_str_starts(text, MK_STR("-")), n = count_digits(mk_str_skip(text, i));
@@ -80,7 +80,7 @@ static bool is_plain_string(mk_str value)
     return value.len && value.p[0] == '"';
 }
 
-/* A name with escapes could be another spelling of `pid`, so it is refused. */
+/* A name with escapes could be another spelling of `pid`, so it is rejected. */
 static bool add_member(mk_str name, mk_str value, struct isolate_log_json *out, struct mk_buf *members)
 {
     if (mk_str_find(name, '\\') != MK_STR_NONE)

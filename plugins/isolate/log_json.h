@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON lines in the output of a group, which its server or, in imitation, a service has written. */
+/* JSON lines in the output of a group: from its server, or from a service that imitates the server. */
 #ifndef ISOLATE_LOG_JSON_H
 #define ISOLATE_LOG_JSON_H
 
 #include <monkey/buf.h>
 
 struct isolate_log_json {
-    mk_str level, pid, message; /* of the line; the message is JSON, in quotes. Absent: not in the line */
+    mk_str level, pid, message; /* absent if the line has none; `message` keeps its quotes and escapes */
 };
 
 /* Parses an object whose members are strings, numbers, `true`, `false` or `null`. Appends a comma and the text of

@@ -117,8 +117,8 @@ static const char *find_component_reason(const struct mk_worker *worker, struct 
     return NULL;
 }
 
-/* Returns the component of another server, such as an isolated service, that is not ready in one of its
- * workers: any of them may get a request of this worker. */
+/* Finds a component of another server, such as an isolated service, that is not ready in one of its workers:
+ * any of these may get a request from this worker. Returns NULL if there is none. */
 static const char *find_component_of_others(const struct mk_worker *worker, struct mk_buf *out)
 {
     struct mk_stat_source source;

@@ -30,14 +30,16 @@ struct view {
 
 /* ---- Tables of this and of other servers ---- */
 
-/* Returns the statistics of this server (i is 0), and of the others; false if there are no more. */
+/* Gets the statistics of this server if `i` is 0, and otherwise those of the i-th other server. Returns false
+ * if there are no more servers. */
 static bool registry_at(const struct mk_worker *w, size_t i, struct mk_stat_source *out)
 {
     *out = (struct mk_stat_source){.registry = mk_worker_statistics(w)};
     return i == 0 || mk_worker_statistics_at(w, i - 1, out);
 }
 
-/* Copies a string, without characters that could end its line. */
+/* Copies at most `max` bytes of a string, and replaces control characters by spaces, because they could end
+ * its line. */
 static const char *copy_text(struct view *v, const char *text, size_t max)
 {
     char *to = v->text + v->text_len;
@@ -88,8 +90,8 @@ static bool init_table_view(struct view *v, const struct mk_stat_source *source,
     return found;
 }
 
-/* Returns whether one of the first `n` servers has a table with this name, with which the tables of later
- * servers are printed. */
+/* Returns whether one of the first `n` servers has a table with this name. The tables of later servers are
+ * printed together with that one. */
 static bool is_table_of_earlier_server(const struct mk_worker *w, size_t n, const char *name)
 {
     struct mk_stat_source source;
@@ -99,7 +101,7 @@ static bool is_table_of_earlier_server(const struct mk_worker *w, size_t n, cons
     return false;
 }
 
-/* Finds the table of the i-th server that has the name and, in the same place, the metric of `like`. */
+/* Finds the table of the i-th server that has the name of `like` and, at the same index, the same metric. */
 static bool find_same_metric(struct view *v, const struct mk_worker *w, size_t i, const struct view *like)
 {
     struct mk_stat_source source;
