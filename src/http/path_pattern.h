@@ -13,8 +13,8 @@ enum mk_pattern_kind {
     MK_PATTERN_GLOB,   /* any other pattern with stars and question marks */
 };
 
-/* Returns the extension (".php") of a pattern that ends in "*.php", or in "*.php" and a slash with a `*`; absent
- * for any other pattern. */
+/* Returns the extension (".php") of a pattern that ends in "*.php", or in "*.php" followed by a slash and
+ * `*`; absent for any other pattern. */
 mk_str mk_path_pattern_extension(mk_str pattern);
 
 #endif

@@ -74,7 +74,7 @@ int mk_shared_state_fd(struct mk_shared_state *s, mk_str name, int (*make)(void)
     return fd;
 }
 
-/* Maps the memory file of the server that has started this one. NULL: there is none. */
+/* Maps the memory file that the server that has started this one reads. Returns NULL if there is none. */
 static struct mk_stat_registry *map_inherited_statistics(void)
 {
     uint64_t fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics in a memory file, through which one server reads those of another. The reader need not trust the
- * writer: the file is sealed, so that it cannot be truncated, and a page of zeros follows the mapping, so that
- * strings end there at the latest. */
+ * writer: a seal prevents the writer from truncating the file, and a page of zeros after the mapping ends
+ * each string. */
 #include "setup/stat_file.h"
 
 #include <errno.h>

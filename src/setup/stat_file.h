@@ -7,7 +7,8 @@
 
 #include "base/compiler.h"
 
-/* Clears a file, which may contain the statistics of a server that has crashed. False: it is no such file. */
+/* Clears a file, which may contain the statistics of a server that has crashed. Returns false if the
+ * descriptor is no such file. */
 bool mk_stat_file_clear(int fd) MK_MUST_USE;
 
 #endif

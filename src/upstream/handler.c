@@ -134,7 +134,8 @@ static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)
 
 /* ---- The head of the response ---- */
 
-/* Leaves the response to the server: another handler, possibly for another path, or an error page. */
+/* Leaves the response to the server, which calls another handler, possibly for another path, or sends an
+ * error page. */
 static enum mk_verdict handler_decline(struct mk_upstream_handler *h, enum mk_verdict verdict)
 {
     if (verdict == MK_WAIT)

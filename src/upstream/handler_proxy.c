@@ -156,7 +156,8 @@ static int proxy_copy_head(struct mk_upstream_handler *h)
     return e ? e : proxy_add_cookie(p);
 }
 
-/* A backend can decline even a request with a body, whose page is then for the client. */
+/* If the backend has declined a request with a body, the client gets its page: see
+ * proxy_replaces_response(). */
 static int local_copy_head(struct mk_upstream_handler *h)
 {
     int e = proxy_copy_head(h);
@@ -178,7 +179,7 @@ struct declined_page {
 
 static const char declined_page_key;
 
-/* Do the headers of the backend's response belong to the path, whichever handler responds? */
+/* Is it a header that belongs to the path, whichever handler responds? */
 static bool is_cors_header(mk_str name)
 {
     return mk_str_eq_nocase(name, MK_STR("Vary")) ||
@@ -217,7 +218,8 @@ static mk_str copy_text(struct mk_request *request, mk_str text)
     return mk_str_of(p, p ? text.len : 0);
 }
 
-/* Keeps the headers of the page, except those that the response already has: see is_cors_header(). */
+/* Keeps the headers of the page, except those that declined_page_of() adds to the response: see
+ * is_cors_header(). */
 static bool copy_page_headers(struct declined_page *page, const struct mk_upstream_handler *h)
 {
     mk_str name, value;
@@ -269,8 +271,8 @@ static enum mk_verdict receive_declined_page(struct mk_upstream_handler *h)
 }
 
 /* Is the response of the local backend not for the client? If the backend has declined the request, another
- * handler may respond. A request with a body cannot be declined: part of the body may have been read, and
- * would be lost for another handler. The default page of an error is replaced by that of this server. */
+ * handler may respond. No other handler gets a request with a body: part of the body may already have been
+ * read. The default page of an error is replaced by that of this server. */
 static bool proxy_replaces_response(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
     if (mk_upstream_request_header(h->upstream, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p &&
