@@ -106,7 +106,8 @@ static bool report_asset_error(struct mk_config *config, const char *path, const
 
 static bool add_folder(struct mk_config *config, struct duda_assets *all, int fd, const char *path);
 
-/* `path` is the path of the folder below `assets`, with a slash at its end. Its limit also limits the depth. */
+/* `path` is the path of the folder below `assets`, with a slash at its end. The limit of its length also
+ * limits the depth. */
 static bool add_entry(struct mk_config *config, struct duda_assets *all, DIR *folder, const char *path,
                       const struct dirent *entry)
 {

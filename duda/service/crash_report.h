@@ -13,7 +13,7 @@ void duda_crash_report_preload(void);
 void duda_crash_report_install(struct duda_worker_ctx *worker_ctx);
 void duda_crash_report_uninstall(void);
 
-/* Appends what runs in this thread, such as "the handler of GET /"; nothing if no handler runs.
+/* Describes what this thread runs, such as "the handler of GET /". Appends nothing if it runs no handler.
  * Async-signal-safe. */
 void duda_crash_report_describe(struct mk_buf *out);
 /* Writes the current position of this thread into the crash slot. Called in a signal handler. */

@@ -186,7 +186,7 @@ struct duda_ctx {
     struct duda_ctx_ref *ctx_ref;
 
     uint64_t began_us;
-    uint64_t sse_check_at;      /* next check whether the event stream is silent */
+    uint64_t sse_check_at;      /* time of the next check whether the event stream is silent */
     uint32_t sse_keep_alive_ms; /* interval of this event stream; 0: that of the worker */
     struct mk_timer deadline;
     struct duda_ctx *next_woken;

@@ -175,8 +175,8 @@ mk_str duda_form(struct duda_ctx *d, const char *name)
     return mk_form_get(duda_form_all(d), name);
 }
 
-/* Keeps a copy of the errors for templates. It is on the heap: duda_arena_rewind() may free memory of the
- * handler. */
+/* Keeps a copy of the errors for templates. The copy is on the heap, because duda_arena_rewind() may free the
+ * memory of the handler. */
 static int keep_form_errors(struct duda_ctx *d, const struct duda_validation_errors *errors)
 {
     struct duda_extras *extras = errors->n || d->extras ? duda_extras_get(d) : NULL;
@@ -189,7 +189,7 @@ static int keep_form_errors(struct duda_ctx *d, const struct duda_validation_err
     return 0;
 }
 
-/* Returns -EINVAL if the form is invalid, and an error that the handler may return unchanged otherwise. */
+/* Returns 0, -EINVAL if the form is invalid, or another error, which the handler may return unchanged. */
 static int bind_form(struct duda_ctx *d, const struct duda_schema *schema, void *out, size_t size,
                      struct duda_validation_errors *errors)
 {

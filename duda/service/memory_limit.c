@@ -26,7 +26,8 @@ void duda_memory_limit_format(char *buf, size_t cap)
 
 enum { CHECK_MS = 100, AGE_MIN_MS = 5000, SPARE_PART = 16 };
 
-/* Returns whether a sixteenth of the limit is unavailable, although the handlers that failed have ended. */
+/* Returns whether less than a sixteenth of the limit can be allocated, even now that the handlers that ran
+ * out of memory have ended. */
 static bool is_memory_full(void)
 {
     size_t size = (size_t)(memory_limit() / SPARE_PART);
@@ -37,8 +38,8 @@ static bool is_memory_full(void)
 }
 
 /* Memory that a service leaks is freed only when its process ends. A reload starts new workers, and the old
- * ones finish their requests. A young worker waits, so that a service that needs more than its limit causes no
- * series of reloads. */
+ * ones finish their requests. A worker requests no reload before it has run for AGE_MIN_MS: otherwise, a
+ * service that needs more memory than its limit would cause one reload after another. */
 static void replace_full_worker(struct mk_timer *t)
 {
     struct duda_worker_ctx *w = MK_CONTAINER(t, struct duda_worker_ctx, memory_timer);

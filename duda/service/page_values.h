@@ -12,7 +12,7 @@ struct duda_page_values {
     struct duda_value flash; /* taken by the first `@flash` of the page */
 };
 
-/* Finds the value without its `@`, as `find_global` of struct duda_render_options. */
+/* Finds the value with this name, given without `@`: see `find_global` of struct duda_render_options. */
 int duda_page_values_find(void *ctx, mk_str name, struct duda_value *out);
 
 #endif

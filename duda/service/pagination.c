@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages and cursors of lists, and the URLs of their neighbors. */
+/* Pages and cursors of lists, and links to the adjacent pages. */
 #include <duda/pagination.h>
 #include <errno.h>
 #include <monkey/sized.h>
@@ -32,7 +32,7 @@ static void add_target(struct mk_buf *out, mk_str raw)
     }
 }
 
-/* Escapes a name or value of a query, in which `/` needs no escape. */
+/* Appends NAME=VALUE, escaped. In a query, `/` needs no escape. */
 static void add_query_pair(struct mk_buf *out, mk_str name, mk_str value)
 {
     mk_url_escape(out, name);
@@ -170,7 +170,8 @@ int duda_page_links_sized(struct duda_ctx *d, const struct duda_page *page, size
 
 /* ---- Cursors ---- */
 
-/* Returns what a cursor is bound to. No cookie name contains a space, so a cursor is never a valid cookie. */
+/* Returns the context that is signed with a cursor, and binds it to the path. No cookie name contains a
+ * space, so a cursor is never a valid cookie. */
 static mk_str cursor_context(struct duda_ctx *d)
 {
     return duda_cookie_crypto_context(d, duda_sprintf(d, "cursor %.*s", MK_STR_ARG(d->path)));

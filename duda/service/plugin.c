@@ -180,7 +180,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
 }
 
 /* Lines of printf(3) in services appear at once, and a killed worker loses none, even if standard output is a
- * file or a pipe. The buffer of a program with libmonkey is its own affair. */
+ * file or a pipe. A program with libmonkey chooses the buffering itself. */
 static void buffer_stdout_by_line(const struct duda_plugin_config *settings)
 {
     if (getpid() != settings->loader)

@@ -44,7 +44,7 @@ static struct duda_component *add_component(struct duda_component **at, mk_str n
     return *at = c;
 }
 
-/* Ends the reason of the component, if it has one. */
+/* Stops counting the reason of the component, if it has one. */
 static void clear_reason(struct duda_component *c)
 {
     if (c->cell)

@@ -45,7 +45,8 @@ static int read_body_into(struct duda_ctx *d, struct mk_buf *all, size_t max)
     return all->len > max ? -EMSGSIZE : (int)n;
 }
 
-/* A debug message, which `monkey run` shows on the error page: the client has caused the error. */
+/* Logs only a debug message, because the client has caused the error. `monkey run` shows the message on the
+ * error page. */
 static int reject_long_body(struct duda_ctx *d, size_t max)
 {
     duda_log(d, MK_LOG_DEBUG,

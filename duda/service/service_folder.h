@@ -9,8 +9,8 @@
  * its source. Returns the descriptor, or -1. */
 int duda_service_folder_open(const struct duda_service *service, const char *name);
 
-/* Returns whether the entry is a folder, not a link to one. Some file systems do not tell the type of an
- * entry. */
+/* Returns whether the entry is a folder, not a link to one. Examines the file if its file system does not
+ * report the types of entries. */
 bool duda_service_folder_is_folder(int folder, const struct dirent *entry);
 
 /* Appends the content of a regular file of at most `max` bytes. Returns 0 or a negative errno value; -EFBIG:

@@ -22,7 +22,7 @@ static void send_keep_alive(struct duda_ctx *d)
     mk_request_resume(d->request);
 }
 
-/* Returns half of the interval of an event stream; 0: it gets no comments. */
+/* Returns half of the interval of an event stream; 0: the stream gets no comments. */
 static uint32_t check_interval(const struct duda_ctx *d)
 {
     uint32_t ms = d->sse_keep_alive_ms ? d->sse_keep_alive_ms : d->worker_ctx->sse_keep_alive_ms;
@@ -69,8 +69,8 @@ static void on_keep_alive_timer(struct mk_timer *t)
         set_keep_alive_timer(worker_ctx, now, first);
 }
 
-/* A new stream is first checked when the timer is due, even if that is early: streams with equal intervals are then
- * always checked together, and the timer runs rarely. */
+/* A new stream is first checked when the timer is due, even if that is early: streams with equal intervals
+ * are then always checked together, and the timer runs rarely. */
 static void schedule_check(struct duda_ctx *d)
 {
     const struct duda_worker_ctx *worker_ctx = d->worker_ctx;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDs of kept messages: "EPOCH-NUMBER", like those of Redis Streams. Later messages of a topic have greater IDs. */
+/* IDs of kept messages: "EPOCH-NUMBER", like those of Redis Streams. Later messages of a topic have greater
+ * IDs. */
 #ifndef DUDA_SERVICE_TOPIC_ID_H
 #define DUDA_SERVICE_TOPIC_ID_H
 
@@ -9,7 +10,7 @@
 
 enum { DUDA_TOPIC_ID_TEXT_SIZE = 42 };
 
-/* Zero: none. */
+/* Both are zero: no message. */
 struct duda_topic_id {
     uint64_t epoch, number;
 };

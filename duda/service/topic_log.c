@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory consists of blocks of one size. A topic takes one block; a message takes as many as its text needs.
- * Blocks refer to each other by index; index 0 means none. */
+/* The memory consists of blocks of one size. A topic takes one block; a message takes as many as its text
+ * needs. Blocks refer to each other by index; index 0 means none. */
 #include "service/topic_log.h"
 
 #include <errno.h>
@@ -51,8 +51,8 @@ enum {
 struct duda_topic_log_memory {
     _Atomic uint32_t is_ready;
     uint32_t n_blocks, n_buckets;
-    uint32_t n_touched;           /* blocks that have been used: the others take no memory yet */
-    uint32_t free_blocks, n_free; /* list of free blocks below n_touched; number of all free blocks */
+    uint32_t n_touched;           /* blocks that have ever been used; the others take no memory yet */
+    uint32_t free_blocks, n_free; /* list of free blocks that were in use before; number of all free ones */
     uint32_t newest, oldest;      /* list of topics */
     uint64_t last_epoch;
     struct mk_hash_key key;
@@ -128,8 +128,8 @@ static int lock_log(struct duda_topic_log_memory *m)
     struct timespec end;
     int e = pthread_mutex_trylock(&m->lock);
     if (e == EBUSY) {
-        clock_gettime(CLOCK_REALTIME,
-                      &end); /* not monkey/clock.h: pthread_mutex_timedlock() needs a timespec */
+        /* Not monkey/clock.h: pthread_mutex_timedlock() needs a timespec. */
+        clock_gettime(CLOCK_REALTIME, &end);
         end.tv_nsec += LOCK_MS * 1000000L;
         end.tv_sec += end.tv_nsec / 1000000000L;
         end.tv_nsec %= 1000000000L;

@@ -8,8 +8,8 @@
 #include "service/topics.h"
 #include "service/worker_ctx.h"
 
-/* A handler that receives kept messages compares its position with the log this often, in case that another
- * worker could not send it a message. */
+/* A handler that receives kept messages compares its position with the log this often, in case another worker
+ * could not send it a message. */
 enum { CHECK_MS = 5000 };
 
 /* A received message, after the name of its topic. */
@@ -43,7 +43,8 @@ static void drop_oldest_message(struct duda_topic_receiver *l)
     l->n--;
 }
 
-/* Returns the next entry of the queue, with the name of the topic; its memory may be incomplete. */
+/* Prepares the next entry of the queue, with the name of the topic. If memory is exhausted, commit_entry()
+ * fails. */
 static struct received_message *queue_entry(struct duda_topic_receiver *l, mk_str topic)
 {
     struct received_message *h = &l->waiting[(l->first + l->n) % DUDA_TOPIC_QUEUE_MAX];
@@ -75,8 +76,8 @@ static bool enqueue_delivery(struct duda_topic_receiver *l, const struct duda_to
     return commit_entry(l, h);
 }
 
-/* A kept message that must not be missed: it enters the queue if it follows the last one. Otherwise the handler
- * reads the log. */
+/* Handles a kept message for a subscriber that must not miss any. Enqueues the message if it directly follows
+ * the last one and the queue has space; otherwise the handler reads it from the log later. */
 static void on_reliable_message(struct duda_topic_receiver *l, struct duda_subscriber *m,
                                 const struct duda_topic_delivery *delivery)
 {
@@ -161,7 +162,7 @@ static int skip_kept_messages(struct duda_ctx *d, struct duda_subscriber *m)
 
 int duda_topic_subscribe_after(struct duda_ctx *d, mk_str name, mk_str last_id)
 {
-    static const struct duda_topic_id unknown = {1, 0}; /* no topic has it: the handler learns of a gap */
+    static const struct duda_topic_id unknown = {1, 0}; /* the ID of no message: results in a gap */
     if (!duda_topics_log(d->worker_ctx) && !d->worker_ctx->relay->read_kept)
         return -ENOTSUP;
     int e = duda_topic_subscribe(d, name);
@@ -214,7 +215,7 @@ static int wait_for_message(struct duda_topic_receiver *l, uint32_t ms)
 
 /* A kept message that was read. */
 struct kept_message {
-    struct mk_buf bytes; /* memory of `text`, unless that is in the memory of the handler */
+    struct mk_buf bytes; /* memory of `text`, unless the handler owns the memory */
     mk_str text;
     enum mk_websocket_kind kind;
     struct duda_topic_id prev, id;
@@ -249,8 +250,7 @@ static int read_relay(struct duda_ctx *d, const struct duda_subscriber *m, struc
     return !duda_topic_id_parse(id, &out->id) || (e && !duda_topic_id_parse(prev, &out->prev)) ? -EPROTO : e;
 }
 
-/* Puts the message into the queue; if it does not follow the last one, puts a gap there instead, and the message
- * is read again. */
+/* Enqueues the message. With has_gap, enqueues a gap instead; the next call then reads the message again. */
 static int enqueue_kept(struct duda_topic_receiver *l, struct duda_subscriber *m,
                         const struct kept_message *k, bool has_gap)
 {
@@ -284,7 +284,7 @@ static int read_kept_message(struct duda_topic_receiver *l, struct duda_subscrib
     return e;
 }
 
-/* Reads the kept messages that a subscription has not got yet, as many as the queue holds. */
+/* Reads the kept messages that a subscription has not received yet, up to the capacity of the queue. */
 static int catch_up_subscription(struct duda_topic_receiver *l, struct duda_subscriber *m)
 {
     unsigned news = m->n_news;
@@ -300,8 +300,8 @@ static int catch_up_subscription(struct duda_topic_receiver *l, struct duda_subs
     return e < 0 && e != -EBUSY ? e : 0;
 }
 
-/* The log of this machine is always read, because it costs little. Messages of a relay are read only if some are
- * known to be missing. */
+/* The log of this machine is always read, because that costs little. Messages of a relay are read only if
+ * some are known to be missing. */
 static int catch_up(struct duda_topic_receiver *l)
 {
     bool always = duda_topics_log(l->d->worker_ctx);

@@ -17,7 +17,7 @@ struct duda_topic_delivery {
     struct mk_websocket_message *framed;
     bool is_kept;
     struct duda_topic_id prev, id; /* of a kept message: its ID, and that of the message before it */
-    const void *except;            /* the subscriber with this owner does not get it; NULL: none */
+    const void *except;            /* owner of the subscriber that does not get the message; NULL: none */
 };
 
 /* A subscription of `owner` to one topic. */
@@ -31,8 +31,8 @@ struct duda_subscriber {
     /* For subscribers that must not miss kept messages; managed by the owner. */
     bool is_reliable;
     bool is_behind;              /* kept messages after `cursor` have to be read from the log */
-    bool is_from_start;          /* wants all kept messages: the first one that it reads follows no gap */
-    unsigned n_news;             /* incremented for each message that is_behind has skipped */
+    bool is_from_start;          /* wants all kept messages and has read none, so a gap does not count yet */
+    unsigned n_news;             /* number of messages that were not enqueued because of is_behind */
     struct duda_topic_id cursor; /* the last kept message that the subscriber got */
 };
 
@@ -47,7 +47,7 @@ mk_str duda_topic_table_name(const struct duda_subscriber *m);
 
 /* Delivers to the subscribers in this worker. */
 void duda_topic_table_publish(struct duda_topic_table *r, struct duda_topic_delivery *delivery);
-/* Calls fn for each subscriber of each topic. It must not add or remove subscribers. */
+/* Calls fn for each subscriber of each topic. `fn` must not add or remove subscribers. */
 void duda_topic_table_for_each(struct duda_topic_table *r, void (*fn)(struct duda_subscriber *m));
 size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name);
 

@@ -112,10 +112,11 @@ size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic)
 
 /* ---- Publishing ---- */
 
-/* Set in the kind of a message that is kept. */
+/* A flag in the kind of a message, which marks a kept one. */
 enum { IS_KEPT = 0x40 };
 
-/* Writes a message to another worker: kind, length of the name, IDs of a kept message, name, text. */
+/* Encodes a message for other workers: kind, length of the name, the IDs if it is a kept message, name,
+ * text. */
 static void encode_worker_message(struct mk_buf *out, const struct duda_topic_delivery *m)
 {
     const struct duda_topic_id ids[2] = {m->prev, m->id};
@@ -218,8 +219,8 @@ static int relay_kept(struct duda_ctx *d, const struct duda_topic_relay *relay,
     return relay->publish_kept(d, relay->ctx, delivery->topic, delivery->kind, delivery->text, keep);
 }
 
-/* `d` is the publishing handler; NULL: none. The subscriber with the owner `except` does not get the message; NULL:
- * none. */
+/* `d` is the publishing handler; NULL: none. The subscriber with the owner `except` does not get the message;
+ * NULL: none. */
 static int publish(struct duda_topic_scope topic_scope, struct duda_ctx *d, mk_str own_name,
                    enum mk_websocket_kind kind, mk_str text, uint32_t keep, const void *except)
 {

@@ -22,7 +22,7 @@ enum {
 struct duda_catalog {
     char name[LANGUAGE_LEN + 1];
     struct mk_buf text;         /* of the file; keys and messages are slices of it, each with a NUL */
-    struct duda_entry *entries; /* sorted by name; of all keys, once resolve_catalog() has run */
+    struct duda_entry *entries; /* sorted by name; resolve_catalog() makes them complete */
     size_t n;
 };
 
@@ -115,7 +115,7 @@ static bool parse_language(struct mk_config *config, struct duda_catalog *l)
     return true;
 }
 
-/* Gives a language all keys of the default language. */
+/* Adds the messages that a language lacks, from the default language. */
 static bool resolve_catalog(struct mk_config *config, struct duda_catalog *l, const struct duda_catalog *main)
 {
     struct duda_entry *all = mk_mem_alloc((main->n + 1) * sizeof *all);

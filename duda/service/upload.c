@@ -173,7 +173,8 @@ static int link_final_name(struct upload_save *s)
     return linkat(AT_FDCWD, fd_path, AT_FDCWD, s->path, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
 }
 
-/* `size` bytes of the descriptor, from position `offset` */
+/* Prepares to save `size` bytes of the descriptor, from position `offset` on. Returns NULL if out of
+ * memory. */
 static struct upload_save *upload_save_new(int fd, uint64_t offset, uint64_t size, const char *path)
 {
     size_t len = strlen(path) + 1;

@@ -6,7 +6,7 @@
 
 /* Returns the path at which the service is mounted: the part of the request's path before d->path. */
 mk_str duda_url_mount_prefix(struct duda_ctx *d);
-/* Returns whether "NAME=VALUE", a part of a query, is a parameter with this name. */
+/* Returns whether `pair`, the part "NAME=VALUE" of a query, has this name. */
 bool duda_query_pair_has_name(struct duda_ctx *d, mk_str pair, mk_str name);
 
 #endif

@@ -103,7 +103,7 @@ static int look_up_global(const struct rendering *r, const struct duda_template_
     return find ? find(r->options->ctx, mk_str_skip(node->text, 1), out) : -ENOENT;
 }
 
-/* Returns 0; -ENOENT: there is no such value; or an error of a global value. */
+/* Returns 0; -ENOENT: there is no such value; or the error with which find_global() has failed. */
 static int look_up_name(const struct rendering *r, const struct frame *frame,
                         const struct duda_template_node *node, struct duda_value *out)
 {
