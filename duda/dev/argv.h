@@ -12,7 +12,7 @@ enum { DEV_ARGV_MAX = 256, DEV_ARGV_TEXT_MAX = 64 * 1024 };
 struct dev_argv {
     struct mk_buf text; /* all words, each followed by a NUL */
     size_t n;
-    char **envp; /* environment of the program; NULL: ours */
+    char **envp; /* environment of the program; NULL: that of this process */
 };
 
 void dev_argv_init(struct dev_argv *w);

@@ -115,7 +115,8 @@ static bool write_project_file(const char *folder, const struct file *f, const c
     return ok || dev_print_error(false, "new", leaf, strerror(errno));
 }
 
-/* Editors find <duda.h> through this file. It contains paths of this machine. */
+/* Writes compile_commands.json, from which editors know where <duda.h> is. Its paths are those of this
+ * machine. */
 static void write_compile_commands(const char *name)
 {
     const struct dev_service_words words = {&name, 1};

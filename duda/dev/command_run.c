@@ -251,7 +251,8 @@ static bool on_request_check(void *ctx, bool html, mk_str method, mk_str target,
     return true;
 }
 
-/* Writes where the service has crashed. Other requests that were in progress end with the worker, too. */
+/* Writes the cause of the crash, and the request whose handler has crashed. The request without a response
+ * may be another one, because all requests of a worker end when it crashes. */
 static void write_crash_cause(struct mk_buf *out, mk_str report, mk_str method, mk_str target)
 {
     struct mk_buf own = mk_buf_growing(2 * DEV_LINE_MAX);

@@ -16,7 +16,8 @@
 #define DEV_CRASH_OVERFLOW "overflow"
 #define DEV_CRASH_EXIT     "exit"
 
-/* The line before the frames that names the handler which ran, if one did. */
+/* The beginning of a line before the frames, which names the running handler. Without one, the line is
+ * missing. */
 #define DEV_CRASH_RUNNING "duda-dev: ran "
 
 /* Call it before dev_crash_install_handlers(), while the process may still load libraries. */

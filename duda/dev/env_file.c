@@ -84,7 +84,7 @@ static const char *parse_line(struct dev_env *env, mk_str line)
     return problem;
 }
 
-/* Merges our environment and the variables of the file. */
+/* Merges the environment of this process and the variables of the file. */
 static bool fill_vars(struct dev_env *env)
 {
     char *own[DEV_ARGV_MAX + 1];

@@ -7,7 +7,8 @@
 
 enum { DEV_ENV_VARS_MAX = 2048 };
 
-/* The environment for a program: our own variables, and those of the file that we do not have. */
+/* The environment for a program: the variables of this process, and those of the file that this process
+ * lacks. */
 struct dev_env {
     struct dev_argv own; /* words NAME=VALUE */
     char *vars[DEV_ENV_VARS_MAX + 1];

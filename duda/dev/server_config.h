@@ -6,7 +6,8 @@
 #include "source_set.h"
 
 /* Writes the configuration of the front server. `folder` contains the sockets, `listen` is an address in the
- * syntax of [SERVER], and `names` are the names for dev_server_config_allows_host(). If `quiet`, it prints no requests. */
+ * syntax of [SERVER], and `names` are the names for dev_server_config_allows_host(). If `quiet` is true, the
+ * server prints no line for each request. */
 void dev_server_config_write_front(struct mk_buf *out, const char *folder, const char *listen,
                                    const char *names, bool quiet);
 /* Writes the configuration of the back server, which runs the services. It has no [SERVER] or [HOST] section,

@@ -304,8 +304,8 @@ static bool start_back_server(struct dev_servers *s, struct dev_process *c, cons
     return ok;
 }
 
-/* Replaces the report of a crash during startup with source lines. The master has started the worker several
- * times: the first report suffices. */
+/* Replaces the report of a crash during startup with source lines. The master starts the worker several
+ * times; only the first report is kept. */
 static void format_startup_crash(struct mk_buf *text)
 {
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
@@ -346,8 +346,8 @@ static void replace_text(struct mk_buf *text, mk_str from, const char *to)
     *text = out;
 }
 
-/* Replaces the paths of objects, which are in the cache, with those of their sources. Messages shorten long
- * paths to the name of the file. */
+/* Replaces the paths of objects, which are in the cache, with those of their sources. Some messages contain
+ * only the file name of a long path. */
 static void name_sources(struct mk_buf *text, const struct dev_source_set *u)
 {
     for (size_t i = 0; i < u->n; i++) {

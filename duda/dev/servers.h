@@ -31,15 +31,15 @@ struct dev_servers {
     uint64_t n_logged, n_last_words; /* bytes ever added to `tail`; the same when the last worker died */
     struct dev_request_mark marks[DEV_MARKS];
     unsigned n_marks;
-    bool watchdog_expired; /* the master has killed the running worker */
+    bool watchdog_expired; /* the master has reported that it killed the current worker */
     bool was_blocked;      /* the last worker died because a handler had blocked it; see stderr_reader.held */
 };
 
 /* On failure, reports the error and returns false. */
 bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths);
 /* Starts the front server and waits until it accepts connections. `listen` is an address in the syntax of
- * [SERVER]; `names` are the names for dev_server_config_allows_host(). If `quiet`, it prints no requests. On
- * failure, reports the error and returns false. */
+ * [SERVER]; `names` are the names for dev_server_config_allows_host(). If `quiet` is true, the server prints
+ * no line for each request. On failure, reports the error and returns false. */
 bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names, bool quiet);
 /* Starts a new back server, waits until it accepts connections, and drains the old one. If the new server
  * fails to start, stores its output in `error`, keeps the old server, and returns false. */

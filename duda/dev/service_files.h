@@ -28,7 +28,7 @@ bool dev_folder_is_service(const char *folder);
  * folder and its subfolders in `folders`. Each list may be NULL. */
 void dev_list_tree(const char *folder, unsigned depth, struct mk_buf *files, struct mk_buf *folders);
 
-/* A reason, with a path. */
+/* Size of the text of a problem, which may contain a path. */
 enum { DEV_PROBLEM_MAX = PATH_MAX + 256 };
 
 /* Loads the service. On failure, writes the reason into `problem`, and returns false; there is then nothing

@@ -47,8 +47,8 @@ static int folder_len(const char *path)
     return slash == path ? 1 : (int)(slash - path);
 }
 
-/* Sets the folder of the service, which also contains html/, and the folders of the templates, assets and translations,
- * which are next to the main source. */
+/* Sets the folder of the service, which also contains html/, and the folders of the templates, assets and
+ * translations, which are next to the main source. */
 static bool set_folders(struct dev_source_set *u, const char *main_source)
 {
     bool is_folder = u->is_folder || u->is_service_folder;
@@ -291,8 +291,8 @@ static uint64_t hash_files(const struct mk_buf *files)
     return list.len ? dev_inputs_hash(list) ^ dev_inputs_hash_text(list) : 0;
 }
 
-/* Returns whether the templates, assets or translations have changed. The server reads them when it loads the service, so
- * it must then be restarted. */
+/* Returns whether the templates, assets or translations have changed. The server reads them when it loads the
+ * service, so it must then be restarted. */
 static bool check_resources_changed(struct dev_source_set *u)
 {
     struct mk_buf files = mk_buf_growing(LIST_MAX);

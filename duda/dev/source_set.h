@@ -38,7 +38,7 @@ struct dev_source_set {
     char assets[PATH_MAX];       /* the assets folder, whether it exists or not */
     char translations[PATH_MAX]; /* the same for the translations */
     char templates[PATH_MAX];    /* the templates folder, whether it exists or not */
-    uint64_t stamp;              /* hash of the files in both */
+    uint64_t stamp;              /* hash of the files in these folders */
     const char *extra;           /* a configuration file; NULL: none */
     struct mk_buf extra_files;   /* the configuration file, its includes and migrations, one per line */
     uint64_t extra_stamp;        /* hash of the contents of these files */
@@ -52,8 +52,8 @@ struct dev_source_set {
 bool dev_source_set_init(struct dev_source_set *u, const struct dev_paths *paths,
                          const struct dev_service_words *words);
 void dev_source_set_free(struct dev_source_set *u);
-/* Lists the folders to watch besides those of the input files, one per line: of the templates and assets, and
- * those in which new files may belong to the service. */
+/* Lists the folders to watch besides those of the input files, one per line: of the templates, assets and
+ * translations, and those in which new files may belong to the service. */
 void dev_source_set_list_folders(const struct dev_source_set *u, struct mk_buf *folders);
 /* For a folder, adds the file that serves the path of a target. Returns true if the file is new. */
 bool dev_source_set_add_for_target(struct dev_source_set *u, mk_str target);

@@ -77,8 +77,8 @@ struct stack {
     size_t n_outputs;
 };
 
-/* Prints "FUNCTION\nFILE:LINE\n" for each unresolved frame of the object. Returns false if the program cannot
- * be run. */
+/* Runs addr2line, which prints "FUNCTION\nFILE:LINE\n" for each unresolved frame of the object. Returns false
+ * if the program cannot be run. */
 static bool run_addr2line(const char *program, const struct stack *s, mk_str object, struct mk_buf *output)
 {
     struct dev_argv words;
@@ -90,7 +90,7 @@ static bool run_addr2line(const char *program, const struct stack *s, mk_str obj
     dev_argv_add(&words, object);
     for (size_t i = 0; i < s->n; i++) {
         const struct dev_frame *f = &s->at[i].f;
-        /* All frames but the first are return addresses: subtracts one to get the call instruction. */
+        /* All frames but the first are return addresses: one less is in the call instruction. */
         if (!s->at[i].is_resolved && mk_str_eq(f->object, object))
             dev_argv_addf(&words, "0x%llx", f->is_first || !f->offset ? f->offset : f->offset - 1);
     }
@@ -100,7 +100,7 @@ static bool run_addr2line(const char *program, const struct stack *s, mk_str obj
     return ok;
 }
 
-/* Returns the next line, without messages of addr2line about the debug information. */
+/* Returns the next line that is not a message of addr2line about debug information. */
 static mk_str next_output_line(mk_str *rest)
 {
     static const char *const messages[] = {"addr2line: ", "BFD: ", "DWARF error"};

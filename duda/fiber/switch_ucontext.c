@@ -13,7 +13,7 @@ struct duda_switch {
     void *arg;
 };
 
-/* The functions of makecontext() receive no pointers. */
+/* The stack that is being started: makecontext() can pass only integers to switch_entry(). */
 static __thread struct duda_switch *starting;
 
 static void switch_entry(void)

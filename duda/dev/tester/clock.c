@@ -110,8 +110,8 @@ void duda_test_wait(struct duda_test *t, uint32_t duration_ms)
 
 /* ---- Waiting ---- */
 
-/* Runs the server once, and waits for work until that real time. Returns false if the time has passed, or if
- * the server has stopped. */
+/* Runs the server once, and waits for work, at most until the real time `until_ms`. Returns false if the time
+ * has passed, or if the server has stopped. */
 static bool step_clock(uint64_t until_ms)
 {
     uint64_t now = tester_clock_real_ms();

@@ -47,7 +47,7 @@ static mk_str whole_value(mk_str text, const struct mk_allocator *memory)
     return ok ? value : MK_STR_NULL;
 }
 
-/* The members of an object, or the elements of an array. */
+/* An iterator over the members of an object or the elements of an array. */
 struct items {
     struct mk_json_reader r;
     struct mk_json_error error;
@@ -64,7 +64,7 @@ static void begin_items(struct items *it, mk_str value, const struct mk_allocato
     (void)mk_json_reader_accept(&it->r, '[');
 }
 
-/* `key` is unchanged in an array. */
+/* Returns false at the end. In an array, *key stays unchanged. */
 static bool next_item(struct items *it, mk_str *key, mk_str *value)
 {
     bool any = it->is_first ? !mk_json_reader_accept(&it->r, it->close)
