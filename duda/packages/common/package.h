@@ -98,10 +98,10 @@ struct package_type {
     const struct mk_plugin *plugin;
     const struct mk_conf_table *table;
     const char *name;           /* name of the package: "kv" */
-    const char *location;       /* name of the key that every section must set */
+    const char *location;       /* name of the key that each section must set, unless it is optional */
     bool location_is_optional;  /* check_section() decides whether the section needs it */
     size_t max;                 /* maximum number of sections; up to PACKAGE_SECTIONS_MAX */
-    bool works_without_section; /* no warning, because another package may have loaded this one */
+    bool works_without_section; /* another package may need this one: do not warn about missing sections */
     /* Validates the other keys of a section. Reports an error and returns false if one of them is invalid. */
     bool (*check_section)(struct mk_config *config, const struct package_sections *before, void *settings);
     /* Registers the Name of a valid section with other plugins; may be NULL. */

@@ -93,8 +93,8 @@ static int deflate_step(struct duda_gzip_stream *s, bool is_last)
     return is_last ? r != Z_STREAM_END : s->z.avail_in || !s->z.avail_out;
 }
 
-/* Chooses the format by the first byte: the method and the window size of a zlib header. In a raw stream, this
- * byte would begin a stored block, whose padding is not zero. */
+/* Chooses the format by the first byte: the method and the window size of a zlib header. In a raw stream,
+ * this byte would begin a stored block with padding bits that are not zero. */
 static bool choose_deflate_format(struct duda_gzip_stream *s)
 {
     bool is_zlib = (s->z.next_in[0] & 0x0f) == Z_DEFLATED && s->z.next_in[0] >> 4 <= 7;

@@ -31,7 +31,7 @@ static bool parse_any_host(mk_str text, struct http_allow *out)
     return true;
 }
 
-/* Has the text a port? It is a valid authority. */
+/* Does the text, which is a valid authority, contain a port? */
 static bool has_port(mk_str text)
 {
     size_t colon = mk_str_find_last(text, ':'), bracket = mk_str_find_last(text, ']');

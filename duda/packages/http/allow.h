@@ -7,7 +7,7 @@
 
 enum http_allow_scheme { HTTP_ALLOW_ANY, HTTP_ALLOW_HTTP, HTTP_ALLOW_HTTPS };
 
-/* [SCHEME://]HOST[:PORT] */
+/* An entry: [SCHEME://]HOST[:PORT]. */
 struct http_allow {
     enum http_allow_scheme scheme;
     mk_str host;     /* in lower case; "*": any */
@@ -15,9 +15,9 @@ struct http_allow {
     uint16_t port;   /* 0: the default port of the scheme */
 };
 
-/* Parses an entry, whose host is written to `host`. False: invalid. */
+/* Parses an entry, whose host is written to `host`. Returns false if it is invalid. */
 bool http_allow_parse(mk_str text, char host[HTTP_URL_HOST_MAX + 1], struct http_allow *out);
-/* Does the entry contain the URL? */
+/* Does the entry allow the URL? */
 bool http_allow_matches(const struct http_allow *entry, const struct http_url *url);
 
 #endif

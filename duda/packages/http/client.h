@@ -17,7 +17,7 @@ struct duda_http_client {
     unsigned tries;
     uint64_t content_max;
     bool sends_request_id;
-    /* URLs beyond the Server. */
+    /* For URLs whose host is not the Server. */
     struct mk_conf_words allow_hosts, allow_private;
     mk_str tls_authority;
     struct http_allow *allowed;

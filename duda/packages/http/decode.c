@@ -51,7 +51,7 @@ void http_decoder_free(struct http_decoder *d)
     mk_mem_free(d);
 }
 
-/* Decodes the input into `out`. An empty body is the body of a response without content. */
+/* Decodes the input into `out`. A response without content has an empty body, which is valid. */
 static int decode_input(struct http_decoder *d, struct mk_buf *out)
 {
     if (!d->has_input || (!d->input.len && !d->has_more && !d->has_end))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are sent as a whole, and redirects. */
+/* Requests whose bodies are sent as a whole, and redirects. */
 #include <duda/request.h>
 #include <errno.h>
 #include <monkey/sized.h>

@@ -58,10 +58,8 @@ static const struct mk_conf_key keys[] = {
      AT(allow_hosts),
      .max = 256,
      .help = "Hosts to whose URLs services may send requests, besides `Server`: `api.example.org`, "
-             "`*.example.net` "
-             "(subdomains), `*` (any host), with `https://` before and `:PORT` after it if needed. Without a "
-             "port, "
-             "only 80 (http) and 443 (https) are allowed."},
+             "`*.example.net` (subdomains), `*` (any host), with `https://` before and `:PORT` after it if "
+             "needed. Without a port, only 80 (http) and 443 (https) are allowed."},
     {.name = "AllowPrivate",
      .type = MK_CONF_WORDS,
      AT(allow_private),
@@ -72,9 +70,8 @@ static const struct mk_conf_key keys[] = {
     {.name = "TLSAuthority",
      .type = MK_CONF_TEXT,
      AT(tls_authority),
-     .help = "A PEM file with the authorities that URLs of `AllowHosts` must have a certificate of. Default: "
-             "those of "
-             "the system."},
+     .help = "A PEM file with the certificate authorities to trust for URLs of `AllowHosts`. Default: those "
+             "of the system."},
 };
 
 /* Returns the address of the fake server that replaces the server of a section in `monkey test`; NULL if

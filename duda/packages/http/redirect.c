@@ -53,7 +53,7 @@ static bool is_one_of(mk_str name, const char *const *names)
     return false;
 }
 
-/* Removes the headers with these names from the request: copies the others. */
+/* Removes the headers with these names from the request. The handler's array stays unchanged. */
 static int remove_headers(struct duda_ctx *d, struct duda_http_request *request, const char *const *names)
 {
     size_t n = 0;
@@ -68,7 +68,7 @@ static int remove_headers(struct duda_ctx *d, struct duda_http_request *request,
     return 0;
 }
 
-/* Is the next request a GET without a body? After 301 and 302, only a POST becomes one, as in browsers. */
+/* Is the next request a GET without a body? After 301 and 302, only a POST becomes a GET, as in browsers. */
 static bool becomes_get(unsigned status, mk_str method)
 {
     if (status == 303)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the requests of exchanges. */
+/* Starts the request of an exchange. */
 #ifndef DUDA_HTTP_REQUEST_H
 #define DUDA_HTTP_REQUEST_H
 

@@ -48,7 +48,7 @@ static int check_struct_size(struct duda_ctx *d, struct duda_http_response *r,
                              const struct duda_schema *schema, size_t size)
 {
     int e = duda_schema_check_size(d, schema, size);
-    return e ? set_response_error(d, r, e, MK_STR("the struct has another size than the schema says")) : 0;
+    return e ? set_response_error(d, r, e, MK_STR("the size of the struct is not that of the schema")) : 0;
 }
 
 int duda_http_json_checked(struct duda_ctx *d, struct duda_http_response *response,

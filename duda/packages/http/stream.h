@@ -28,14 +28,14 @@ struct duda_http_stream {
     bool has_head;
     int error;              /* reason why the exchange ended */
     const char *error_text; /* message for `error`; NULL: `client` has the message */
-    uint32_t timeout_ms;    /* limit of each wait: of the request, or else of the section */
+    uint32_t timeout_ms;    /* limit of each wait; by default, that of the section */
     uint64_t deadline_ms;   /* end of the exchange on the clock of mk_clock_ms(); 0: none */
     struct mk_timer deadline;
     unsigned n_redirects;
     struct http_decoder *decoder; /* NULL: the body is not decoded */
-    bool decompress;              /* the request asks for it */
+    bool decompress;              /* the handler wants the body decoded */
     bool is_head;                 /* the request is HEAD, whose response has no body */
-    char *host; /* the host of a URL that AllowHosts contains; NULL: the request goes to Server */
+    char *host;                   /* host of a URL beyond Server; NULL: the request goes to Server */
     struct http_request_body output;
 };
 

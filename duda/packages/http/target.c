@@ -23,7 +23,8 @@ static bool is_allowed(const struct duda_http_client *http, const struct http_ur
     return false;
 }
 
-/* Selects the upstream for a URL outside of Server. In a test, its fake server receives the request. */
+/* Selects the upstream for a URL outside of Server. In `monkey test`, the fake server of the section receives
+ * the request. */
 static int find_allowed_host(struct duda_http_stream *stream, const struct http_url *url,
                              struct http_target *out)
 {

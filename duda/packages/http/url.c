@@ -51,7 +51,7 @@ static const char *parse_host(mk_str host, struct http_url *out)
 {
     if (host.len && host.p[0] == '[')
         return host.p[host.len - 1] == ']' && parse_address(host, out) ? NULL : "its address is invalid";
-    if (mk_str_ends(host, MK_STR("."))) /* the root: the same host */
+    if (mk_str_ends(host, MK_STR("."))) /* the DNS root, which does not change the host */
         host.len--;
     if (!is_host_name(host) || host.len > HTTP_URL_HOST_MAX)
         return "its host is missing or invalid";
@@ -103,7 +103,7 @@ static const char *parse_authority(mk_str text, struct http_url *out)
 
 /* ---- The URL ---- */
 
-/* The number of bytes before the first of the characters. */
+/* Returns the number of bytes before the first of these characters. */
 static size_t span_until(mk_str text, const char *chars)
 {
     size_t n = 0;
@@ -240,8 +240,8 @@ static void add_relative(const struct http_url *base, mk_str path, struct mk_buf
     mk_buf_free(&merged);
 }
 
-/* Appends the reference without its scheme, if that is the one of the base: "//host/path", "/path", "path" or
- * "?query". */
+/* Resolves a reference without a scheme, such as "//host/path", "/path", "path" or "?query", and appends the
+ * result. */
 static void add_reference(const struct http_url *base, mk_str reference, struct mk_buf *out)
 {
     bool has_authority = mk_str_starts(reference, MK_STR("//"));

@@ -73,7 +73,7 @@ static int kv_store_replace(struct duda_ctx *d, struct duda_store *s, mk_str key
     return e;
 }
 
-/* The value is the time at which the bucket is full, in microseconds since 1970. */
+/* The stored value is the time at which the bucket is full, in microseconds since 1970. */
 static int take_token(struct duda_ctx *d, struct duda_store *s, mk_str key, uint64_t interval_us,
                       uint64_t refill_us, uint64_t *us)
 {
@@ -83,7 +83,7 @@ static int take_token(struct duda_ctx *d, struct duda_store *s, mk_str key, uint
     if (e && e != -ENOENT)
         return e;
     if (old.p && (!mk_num_parse(old, &is_full_at) || is_full_at > now + refill_us))
-        is_full_at = 0; /* the clock was set back, or the numbers of the bucket have changed */
+        is_full_at = 0; /* the clock was set back, or the refill time was reduced */
     *us = (is_full_at > now ? is_full_at - now : 0) + interval_us;
     if (*us > refill_us) {
         *us -= refill_us;

@@ -177,7 +177,7 @@ static int check_claims(struct duda_ctx *d, const struct oidc_provider *p, mk_st
     if (!a->nonce.p || !mk_consttime_eq(out->nonce, a->nonce) || !is_for_client(out, p->settings->client))
         return oidc_refuse(d, 403, "the ID token is not for this login");
     if (!is_recent(d, p, out, a->max_age))
-        return oidc_refuse(d, 403, "the user has authenticated too long ago");
+        return oidc_refuse(d, 403, "the user authenticated too long ago");
     if (!has_acr(out, a->acr_values))
         return oidc_refuse(d, 403, "the user has not authenticated in the requested way");
     return 0;

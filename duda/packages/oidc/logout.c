@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logout, begun by the user (OpenID Connect RP-Initiated Logout 1.0) or by the provider (Back-Channel Logout
- * 1.0). */
+/* Logout, initiated by the user (OpenID Connect RP-Initiated Logout 1.0) or by the provider (Back-Channel
+ * Logout 1.0). */
 #include <duda/body.h>
 #include <duda/json.h>
 #include <duda/memory.h>

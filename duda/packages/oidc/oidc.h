@@ -48,7 +48,7 @@ struct oidc_provider *oidc_provider_find(struct duda_ctx *d, const char *name);
 int64_t oidc_now(struct duda_ctx *d);
 /* Logs the reason, and responds with problem details. */
 duda_verdict oidc_refuse(struct duda_ctx *d, unsigned status, const char *message);
-/* Returns the result of a handler for an error of the functions below: 502 if the provider failed. */
+/* Converts an error of the functions below to the result of a handler: 502 if the provider failed. */
 duda_verdict oidc_fail(struct duda_ctx *d, const struct oidc_provider *p, int error);
 
 /* ---- provider.c: requests to the provider ---- */
@@ -104,7 +104,8 @@ struct oidc_tokens {
     int64_t refresh_at, expires_at; /* of the access token, seconds since 1970; 0: unknown */
     int64_t ends_at;                /* when the session ends */
 };
-/* Sets the tokens of a response; keeps the old refresh token and ID token if the response has none. */
+/* Replaces the tokens by those of a response. Keeps the old refresh token or ID token if the response has
+ * none. */
 void oidc_tokens_update(struct duda_ctx *d, struct oidc_tokens *tokens,
                         const struct oidc_token_response *response);
 /* Does [OIDC] name a store for tokens? */

@@ -62,7 +62,8 @@ duda_verdict oidc_fail(struct duda_ctx *d, const struct oidc_provider *p, int er
     return error == -EHOSTUNREACH ? oidc_refuse(d, 502, p->problem) : error;
 }
 
-/* Returns the error if it is one of this server or of the wait; otherwise records that the provider failed. */
+/* Returns -ENOMEM, or the error of a cancelled handler, unchanged. Any other error means that the provider
+ * failed: records the problem, and returns -EHOSTUNREACH. */
 static int provider_error(struct duda_ctx *d, struct oidc_provider *p, int e, const char *problem)
 {
     if (e == -ENOMEM || duda_cancelled(d))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tokens of a session, encrypted in a store. The session contains a random secret. Two values are derived
- * from it: the key of the record in the store, and the key that encrypts the record. Neither the store alone
- * nor a copy of its contents reveals a token, and the record of a session that has ended can no longer
- * be decrypted. */
+ * from it: the key of the record in the store, and the key that encrypts the record. The contents of the
+ * store alone reveal no token, and the record of a session that has ended can no longer be decrypted. */
 #include <duda/crypto.h>
 #include <duda/json.h>
 #include <duda/memory.h>
@@ -14,8 +13,8 @@
 
 #include "oidc.h"
 
-/* REFRESH_EARLY_S: an access token is refreshed this long before it expires, or in the last quarter of its
- * life, so that it does not expire on its way to another server. */
+/* REFRESH_EARLY_S: an access token is refreshed this long before it expires or, if it lives for less than two
+ * minutes, in the last quarter of its life, so that it does not expire on its way to another server. */
 enum { KEY = 32, ID = 24, NONCE = 12, TAG = 16, RECORD_MAX = 60 * 1024, REFRESH_EARLY_S = 30 };
 
 static const struct duda_schema_field tokens_fields[] = {
@@ -85,8 +84,8 @@ static const unsigned char *bytes_of(mk_str text)
     return (const unsigned char *)text.p;
 }
 
-/* Derives a value from the secret. The issuer and the client are part of the purpose, so that a record of one
- * provider is useless for another. */
+/* Derives a value from the secret. The issuer is the salt, so a record of one provider is useless for
+ * another. */
 static bool derive(const struct oidc_provider *p, mk_str secret, const char *purpose, unsigned char *out,
                    size_t size)
 {
@@ -127,7 +126,7 @@ static mk_str encrypt_record(struct duda_ctx *d, const struct oidc_provider *p, 
     return done ? mk_str_of((const char *)out, NONCE + text.len + TAG) : MK_STR_NULL;
 }
 
-/* Returns an absent string if the record was not encrypted with this secret, or out of memory. */
+/* Returns an absent string if the record was not encrypted with this secret, or if out of memory. */
 static mk_str decrypt_record(struct duda_ctx *d, const struct oidc_provider *p, mk_str secret, mk_str sealed)
 {
     unsigned char key[KEY];
@@ -191,7 +190,7 @@ static int write_record(struct duda_ctx *d, const struct oidc_provider *p, mk_st
     if (!id.p || !sealed.p)
         return -ENOMEM;
     int e = write(d, oidc_token_store(d, p), id, sealed, life > 0 ? (uint64_t)life * 1000 : 1000);
-    return e == -ENOLINK ? 0 : e; /* fewer replicas than configured have the tokens */
+    return e == -ENOLINK ? 0 : e; /* stored, but on fewer replicas than configured */
 }
 
 int oidc_record_create(struct duda_ctx *d, const struct oidc_provider *p, mk_str secret,

@@ -117,8 +117,9 @@ static int redis_store_incr(struct duda_ctx *d, struct duda_store *s, mk_str key
     return e == -EREMOTEIO ? -EDOM : e ? e : is_kept ? 0 : -ENOLINK;
 }
 
-/* The value is the time at which the bucket is full, in microseconds of the clock of Redis. A negative result is the
- * time until the bucket is full, a positive one the time until there is a token. */
+/* The stored value is the time at which the bucket is full, in microseconds of the clock of Redis. The script
+ * returns the time until there is a token or, if it has taken one, the negated time until the bucket is
+ * full. */
 static int redis_store_token_bucket(struct duda_ctx *d, struct duda_store *s, mk_str key,
                                     uint64_t interval_us, uint64_t refill_us, uint64_t *us)
 {

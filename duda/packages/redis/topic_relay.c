@@ -13,7 +13,8 @@
 
 enum { ORIGIN = sizeof(uint64_t) };
 
-/* The origin of kept messages, which all workers deliver, including the one that has published the message. */
+/* The origin of kept messages, which all workers deliver, including the one that has published the
+ * message. */
 static const char from_all[ORIGIN];
 
 struct redis_topic_relay {
@@ -113,8 +114,9 @@ static int last_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str *id)
     return e < 0 ? e : 0;
 }
 
-/* Reads the last entry before the next one. If there is no next entry, the last one is therefore not newer than
- * `after`, even if another client adds an entry between the two commands. */
+/* Reads the last entry of the stream first, and then the first entry after `after`. In this order, if no
+ * entry follows, the last one is not newer than `after`, even if another client adds an entry between the two
+ * commands. */
 static int read_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str after, enum mk_websocket_kind *kind,
                      mk_str *text, mk_str *prev, mk_str *id)
 {
@@ -140,7 +142,8 @@ static int read_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str after, 
     return found < 0 ? found : 0;
 }
 
-/* The message of publish_kept(): kind, previous ID, ID, length of the topic, topic and text. */
+/* Delivers a message of publish_kept(). It contains the kind, the previous ID, its ID, the length of the
+ * topic, the topic and the text. */
 static void deliver_kept(struct redis_topic_relay *r, mk_str message)
 {
     mk_str rest = message, kind = mk_str_cut(&rest, ' '), prev = mk_str_cut(&rest, ' '),

@@ -26,13 +26,13 @@ static int bind_rows(struct duda_ctx *d, struct duda_sql_result *result, size_t 
     return e == -ENOMEM ? e : duda_reason(d, e, "%s", b.message);
 }
 
-/* Checks that the structs of the handler are those of the schema. */
+/* Checks that the structs of the handler have the size that the schema describes. */
 static int check_struct_size(struct duda_ctx *d, struct duda_sql_result *result,
                              const struct duda_schema *schema, size_t size)
 {
     int e = duda_schema_check_size(d, schema, size);
     if (e)
-        result->error = MK_STR("the struct has another size than the schema says");
+        result->error = MK_STR("the size of the struct is not that of the schema");
     return e;
 }
 

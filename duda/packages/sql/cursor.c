@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cursors. Each batch of rows is copied to the heap, and replaces the batch before. */
+/* Cursors. Each batch of rows is copied to the heap, and replaces the previous one. */
 #include <duda/body.h>
 #include <duda/memory.h>
 #include <duda/request.h>

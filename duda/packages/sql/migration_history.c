@@ -82,8 +82,8 @@ static void check_migration_files(struct duda_sql_history *h, const struct duda_
     }
 }
 
-/* Returns whether the database has run migrations, and none of them has the name of a file: they may belong to
- * another service. */
+/* Returns whether migrations were applied to the database, but none of them has the name of a file. They may
+ * belong to another service. */
 static bool are_all_foreign(const struct duda_sql_history *h, const struct duda_sql_migration *all)
 {
     for (size_t i = 0; i < h->n; i++) {

@@ -133,7 +133,7 @@ static int match_struct(struct sql_row_binding *b, const struct duda_sql_result 
     return e;
 }
 
-/* Does the column have this name? Without a call, because most columns of a request are compared here. */
+/* Does the column have this name? Inline, because this comparison runs for most columns of each result. */
 static inline bool is_same_name(mk_str column, const char *name)
 {
     for (size_t i = 0; i < column.len; i++)
@@ -142,8 +142,8 @@ static inline bool is_same_name(mk_str column, const char *name)
     return !name[column.len];
 }
 
-/* Matches the members of the outermost struct as long as the columns have their order, as is usual. Returns the
- * number of these members. */
+/* Matches the members of the outermost struct as long as the columns are in the same order, as they usually
+ * are. Returns the number of these members. */
 static size_t match_in_order(struct sql_row_binding *b, const struct duda_sql_result *result,
                              const struct duda_schema *schema)
 {
@@ -435,8 +435,8 @@ static reason store_value(struct sql_row_binding *b, const struct sql_column_bin
     return "is for a member of an unknown type";
 }
 
-/* The values of one column and the members that receive them, n of each. `n_columns` is the distance of the
- * values, struct_size that of the members. */
+/* The values of one column and the members that receive them, n of each. `n_columns` is the distance between
+ * two values, and struct_size that between two members. */
 struct column_walk {
     const struct duda_sql_value *value;
     char *member;
@@ -467,7 +467,7 @@ static inline bool store_plain_value(enum sql_column_form form, const struct dud
 }
 
 /* Stores values from index i on, as long as they have the type that the member expects. Returns the index of
- * the first other value, or w.n. `form` is a constant: there is a loop for each. */
+ * the first other value, or w.n. `form` is a constant, so the compiler creates a loop for each form. */
 __attribute__((always_inline)) static inline size_t walk_column(struct column_walk w, size_t i,
                                                                 enum sql_column_form form)
 {
@@ -500,8 +500,8 @@ static size_t store_plain_values(const struct column_walk *w, size_t i, enum sql
     return i;
 }
 
-/* Stores the values of one row. Returns the index of the first binding whose value needs store_value(), from
- * `i` on; or b->n. */
+/* Stores the values of one row from binding `i` on, until a value needs store_value(). Returns the index of
+ * its binding, or b->n. */
 static size_t store_plain_row(const struct sql_row_binding *b, size_t i, const struct duda_sql_value *row,
                               char *out)
 {

@@ -91,8 +91,8 @@ static int count_bucket_use(struct bucket *bucket, uint64_t subject, uint64_t ma
     return c->n > max ? -EDQUOT : 0;
 }
 
-/* A bucket is a counter that expires when it is full. Its level, for the choice of the counter to evict, is the time
- * until then. */
+/* A token bucket is stored as a counter that expires when the bucket is full. Its count, which the choice of
+ * the counter to evict depends on, is the time until then. */
 static int take_bucket_token(struct bucket *bucket, uint64_t subject, uint64_t interval, uint64_t refill,
                              uint64_t now, uint64_t *left)
 {

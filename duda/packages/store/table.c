@@ -85,7 +85,8 @@ static uint32_t bucket_count(uint32_t n)
     return n / BLOCKS_OF_BUCKET + 1;
 }
 
-/* All blocks are free: their bytes are zero, so the kernel need not provide their memory yet. */
+/* Marks all blocks as free. Zeroed blocks form a valid list, so the kernel need not provide their memory
+ * yet. */
 static void init_free_list(struct store_shard *p, uint32_t n)
 {
     p->free = 1;
