@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hosts of a dynamic upstream: each request names its host. A worker creates a backend set for each host, and
- * reuses the set that was used least recently when it has the maximum number of them. */
+ * at the maximum number, replaces the unused set that was used least recently. */
 #ifndef MK_UPSTREAM_DYNAMIC_HOST_H
 #define MK_UPSTREAM_DYNAMIC_HOST_H
 

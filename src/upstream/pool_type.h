@@ -61,10 +61,9 @@ struct mk_pool {
     uint64_t sweeps_at_ms;       /* 0: not scheduled */
     struct mk_deferred *end;     /* notifies requests whose connection changed */
     struct mk_list changed;
-    struct mk_thread_pool *threads; /* threads for name lookups; NULL until needed */
-    struct mk_thread_pool
-        *host_threads;    /* the same for dynamic upstreams, whose names may be slow to resolve */
-    struct mk_list hosts; /* of dynamic upstreams: see dynamic_host.h */
+    struct mk_thread_pool *threads;      /* threads for name lookups; NULL until needed */
+    struct mk_thread_pool *host_threads; /* the same for dynamic upstreams, whose names may resolve slowly */
+    struct mk_list hosts;                /* of dynamic upstreams: see dynamic_host.h */
     /* Returns the backend set of a host: mk_dynamic_host_find(), which depends on the pool. */
     struct mk_backend_set *(*find_host)(struct mk_pool *p, const struct mk_upstream *u, mk_str host,
                                         uint16_t port);

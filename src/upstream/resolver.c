@@ -212,7 +212,7 @@ void mk_resolver_refresh(struct mk_resolver *n)
         return;
     const struct mk_upstream *u = n->server->upstream;
     if (u->max_hosts && now - n->fresh_until_ms > u->settings->resolve_ms)
-        n->n = 0; /* a host that is used seldom may have moved: wait for the result */
+        n->n = 0; /* a rarely used host may have moved: wait for the result */
     struct mk_dns_lookup *l = mk_mem_zalloc(1, sizeof *l + n->server->host.len + 1);
     if (!l)
         return;

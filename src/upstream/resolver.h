@@ -36,7 +36,7 @@ void mk_resolver_fini(struct mk_resolver *n);
 /* Resolves the name if it was never resolved or its addresses have expired. Never calls on_change()
  * synchronously. */
 void mk_resolver_refresh(struct mk_resolver *n);
-/* Is a lookup in progress without which there is no address? It is the first lookup, or, for the host of a
+/* Is a lookup in progress, and no address known before it ends? It is the first lookup or, for the host of a
  * dynamic upstream, also one after a failure. */
 bool mk_resolver_is_pending(const struct mk_resolver *n);
 /* The next address (round robin) to which connecting has not failed recently, or else any address; NULL:
