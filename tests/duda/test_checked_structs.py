@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that fill structs do not compile, in C11 and C++17, with a pointer to something else than they fill."""
+"""Calls of functions that fill structs do not compile, in C11 and C++17, if the pointer has another type than the struct."""
 import shutil
 import subprocess
 

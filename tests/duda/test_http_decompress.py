@@ -103,7 +103,7 @@ def test_malformed_deflate_is_an_error(monkey, site):
 
 
 def test_max_body_size_limits_the_decoded_body(monkey, site):
-    """A bomb: 100 MB in 100 KB."""
+    """Sends a decompression bomb: 100 MB in 100 KB."""
     bomb = gzip.compress(b"\0" * 100_000_000, 9)
     exact = gzip.compress(b"y" * 50000)
     with Backend(lambda request: coded("gzip", exact if request.target == "/exact" else bomb)) as backend:

@@ -552,7 +552,7 @@ def test_event_stream_continues_after_the_last_id(site):
     assert ids == [str(i + 1) for i in range(len(ids))]
 
 
-def test_websockets_of_a_topic_hear_each_other(site):
+def test_websockets_of_a_topic_get_each_others_messages(site):
     with wsframes.Peer(site.server, "/chat") as a, wsframes.Peer(site.server, "/chat") as b:
         a.expect("here")
         b.expect("here")

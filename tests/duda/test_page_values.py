@@ -75,7 +75,7 @@ static int save(struct duda_ctx *d)
     return e ? e : duda_printf(d, "%.*s %u", MK_STR_ARG(person.name), person.age);
 }
 
-/* Shows the page by itself; the memory of the errors is rewound before. */
+/* Renders the page with the errors itself. */
 static int manual(struct duda_ctx *d)
 {
     struct person person = {.age = 18};
@@ -87,7 +87,7 @@ static int manual(struct duda_ctx *d)
     return e ? e : duda_render(d, "errors.html", duda_value_null());
 }
 
-/* A second form that is valid leaves no errors of the first one. */
+/* The second form is valid, so the page shows no errors of the first one. */
 static int again(struct duda_ctx *d)
 {
     struct person person = {.age = 18};
@@ -267,7 +267,7 @@ def test_form_is_shown_again_with_its_errors(server):
     assert post(server, "/form", name="", age="1").status == 422
 
 
-def test_handler_shows_the_errors_itself(server):
+def test_handler_renders_the_errors_itself(server):
     assert post(server, "/manual", name="bo", age="1").text == "valid"
     wrong = post(server, "/manual", name="bo", age="x")
     assert wrong.status == 422 and re.fullmatch(r"&lt;/age type: `age` must be .*&gt;|</age type: `age` must be .*>", wrong.text), wrong.text

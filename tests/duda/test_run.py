@@ -508,7 +508,7 @@ def test_changed_configuration_is_reloaded(start, src, tried):
 
 
 def test_changed_migration_is_run_or_refused(start, src):
-    """A new migration runs without a restart of `monkey run`; a broken one, or an edited one that has been run, is shown at once."""
+    """A new migration runs without a restart of `monkey run`. An error in it, or an edit of one that has run, is reported at once."""
     (src / "tables.c").write_text('#define DUDA_USE "duda-sqlite", "duda-sql"\n#include <duda.h>\n#include <duda/sql.h>\n'
                                   'static int show(struct duda_ctx *d)\n{\n    struct duda_sql_result r;\n'
                                   '    int e = duda_sql_query(d, duda_sql_find(d, NULL), &r, "SELECT count(*) FROM sqlite_schema WHERE name IN (\'a\', \'b\')");\n'

@@ -183,7 +183,7 @@ def test_page_of_another_request_names_the_crash_that_ended_it(faulty):
 
 @pytest.mark.skipif(not shutil.which("addr2line") or not shutil.which("c++"), reason="no addr2line, or no compiler for C++")
 def test_crash_in_cpp_shows_readable_names_and_the_own_line(monkey, tmp_path):
-    """The line is that of the service, not that of the header of a library which the compiler has inlined."""
+    """The line is in the service, not in the library header whose function the compiler has inlined."""
     if not RELEASE.exists():
         pytest.skip("the release program is not built")
     (tmp_path / "plus.cpp").write_text('#include <duda.h>\n#include <string>\nstatic int at(struct duda_ctx *d)\n{\n    std::string text = "x";\n'
@@ -198,7 +198,7 @@ def test_crash_in_cpp_shows_readable_names_and_the_own_line(monkey, tmp_path):
 
 @pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
 def test_page_of_an_endless_loop_shows_its_line(faulty):
-    """The watchdog kills the worker. The page shows what `monkey run` has reported before."""
+    """The watchdog kills the worker. The page shows the stack that was reported before."""
     faulty.allow("WatchdogTimeout", "has blocked the event loop", "terminated its worker", "signal 9")
     page = faulty.get("/endless")
     line = FAULTS[:FAULTS.index("/* endless */")].count("\n") + 1

@@ -255,5 +255,5 @@ def test_slow_client_slows_down_the_query(server, backend, cluster):
 
 @pytest.mark.parametrize("query", ["", "?tx=1"])
 def test_cursor_may_be_closed_twice(server, query):
-    """A second close neither touches the result, which holds another one by then, nor a connection that others use."""
+    """A second close changes neither the result, which another query has filled, nor the connection, which others may use."""
     assert [server.get(f"/close-twice{query}").text for _ in range(30)] == ["closed"] * 30

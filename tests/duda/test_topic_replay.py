@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics that keep messages: an event stream that reconnects gets each message once and in order, or learns of a gap,
+"""Topics that keep messages: an event stream that reconnects gets each message once and in order, or is told of a gap,
 whatever happens to workers and connections in between."""
 import os
 import random
@@ -86,7 +86,7 @@ def test_slow_handler_misses_no_kept_message(start):
 
 @pytest.mark.processes("it reloads, and kills workers")
 @pytest.mark.parametrize("event", ["reload", "kill"])
-def test_none_lost_none_twice_while_workers_change(start, event):
+def test_no_message_is_lost_or_repeated_while_workers_change(start, event):
     """Writers publish in order, each to its own topic, while connections are cut, and workers are replaced."""
     server = start(top="[DUDA]\n    TopicMemory 1M\n")
     server.allow("killed", "signal 9", "ended", "exit")
@@ -129,7 +129,7 @@ def test_none_lost_none_twice_while_workers_change(start, event):
 
 
 def test_message_that_a_full_queue_between_workers_drops_still_arrives(start):
-    """Each worker queues 1 MB for every other one: more is not sent, but read from memory."""
+    """Each worker queues up to 1 MB for every other one. Receivers read further messages from shared memory."""
     server = start(workers=2, top="[DUDA]\n    TopicMemory 16M\n")
     streams = [Stream(server) for _ in range(4)]
     text = "x" * 30000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics that keep their messages in Redis: a client may reconnect to any server, and gets each message once and in order, or learns of a gap."""
+"""Topics that keep their messages in Redis: a client may reconnect to any server, and gets each message once and in order, or is told of a gap."""
 import random
 import time
 
@@ -98,7 +98,7 @@ def test_slow_handler_misses_no_kept_message(servers):
     assert stream.seen == numbers(0, 200)
 
 
-def test_none_lost_none_twice_while_connections_break(servers, redis):
+def test_no_message_is_lost_or_repeated_while_connections_break(servers, redis):
     """Connections of clients are cut, and those to Redis are killed, while both servers publish."""
     dice, said = random.Random(3), 0
     streams = [Stream(server) for server in servers for _ in range(2)]

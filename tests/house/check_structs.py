@@ -58,8 +58,8 @@ def callbacks(text):
 
 
 def callback_complaints(name, result, arguments, rules):
-    """The server calls callbacks, with structs of its own: a callback that is already built may know only their first members. It must
-    therefore get them by pointer, and must not return them by value."""
+    """The server passes its own structs to callbacks. A callback that is already built may know only their first members, so it must get
+    them by pointer, and must not return them by value."""
     complaints = []
     returned = re.fullmatch(r"struct (\w+) ", result)
     if returned and rules.get(returned[1], "frozen") != "frozen":

@@ -13,7 +13,7 @@ const provider = new Provider(options.issuer, {
   acrValues: ["password"],
   cookies: { keys: ["a secret for tests"] },
   features: { devInteractions: { enabled: true }, backchannelLogout: { enabled: true }, rpInitiatedLogout: { enabled: true } },
-  // Without the dispatcher, which denies requests to loopback addresses.
+  // Removes the dispatcher, which denies requests to loopback addresses.
   fetch: (url, { dispatcher: _dispatcher, ...rest }) => fetch(url, rest),
   rotateRefreshToken: true,
   ttl: { AccessToken: 3, AuthorizationCode: 60, Grant: 600, IdToken: 300, Interaction: 600, RefreshToken: 600, Session: 600 },

@@ -499,7 +499,7 @@ def test_isolated_memory_limit_ends_worker(isolate, tmp_path):
 
 @pytest.mark.skipif(not (RELEASED / "monkey-isolate.so").exists(), reason="the release is not built, and sanitizers need all memory")
 def test_isolated_worker_whose_memory_is_full_is_replaced(isolate, tmp_path):
-    """A leak would otherwise make all requests fail until the next reload. A handler that asks for too much does not count."""
+    """A leak would otherwise make all requests fail until the next reload. A single handler that requests too much memory does not replace a worker."""
     server = isolate("Memory 100M", of=compile_to(tmp_path, objects=RELEASED), program=proc.RELEASE)
     server.allow("out of memory", "the memory is full", r"answered -12 ")
     first = server.get("/guest/pid").text

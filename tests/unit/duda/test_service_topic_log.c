@@ -174,7 +174,7 @@ static void topic_log_many_topics_leave_the_latest(void **state)
     assert_int_equal(next("topic 0", &at), 0);
 }
 
-/* The process dies while it holds the lock of the log. */
+/* A process dies while it holds the lock of the log. */
 static void topic_log_survives_a_dead_process(void **state)
 {
     struct duda_topic_id at;

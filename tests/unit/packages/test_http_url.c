@@ -29,7 +29,7 @@ static void http_url_is_parsed(void **state)
     assert_string_equal(url.host, "127.0.0.1");
 }
 
-static void http_url_rejects_what_could_be_misread(void **state)
+static void http_url_rejects_invalid_and_ambiguous_urls(void **state)
 {
     static const char *const bad[] = {"",
                                       "http:/a",
@@ -190,7 +190,7 @@ static void http_allow_matches_scheme_host_and_port(void **state)
     assert_true(allows("127.0.0.1", "http://127.0.0.1/"));
 }
 
-static void http_allow_rejects_what_is_no_host(void **state)
+static void http_allow_rejects_invalid_hosts(void **state)
 {
     static const char *const bad[] = {"",        "*x",  "*:0", "*:x",   "a/b", "a?b", "a#b",
                                       "ftp://a", "a b", "*.",  "*.*.a", "a.*", "u@a", "127.1"};
@@ -282,12 +282,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(http_url_is_parsed),
-        cmocka_unit_test(http_url_rejects_what_could_be_misread),
+        cmocka_unit_test(http_url_rejects_invalid_and_ambiguous_urls),
         cmocka_unit_test(http_url_references_are_resolved),
         cmocka_unit_test(http_url_references_to_other_schemes_are_rejected),
         cmocka_unit_test(http_url_origins_are_compared),
         cmocka_unit_test(http_allow_matches_scheme_host_and_port),
-        cmocka_unit_test(http_allow_rejects_what_is_no_host),
+        cmocka_unit_test(http_allow_rejects_invalid_hosts),
         cmocka_unit_test(http_address_only_public_addresses_are_public),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static mk_str numbered(char buffer[32], unsigned i)
     return mk_str_of(buffer, b.len - 1);
 }
 
-/* Memory that holds no entry yet costs nothing. */
+/* Blocks without entries take no physical memory. */
 static void store_table_init_leaves_blocks_untouched(void **state)
 {
     (void)state;
