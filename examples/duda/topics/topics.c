@@ -37,24 +37,24 @@ static mk_str topic(struct duda_ctx *d)
 }
 
 /* Stores the message before publishing it, so that a subscriber that missed it finds it in the store. */
-static int publish(struct duda_ctx *d, mk_str buf, mk_str text)
+static int publish(struct duda_ctx *d, mk_str name, mk_str text)
 {
-    int e = duda_store_set(d, duda_store_find(d, NULL), buf, text, 0);
-    return e ? e : duda_topic_publish_kept(d, buf, MK_WEBSOCKET_TEXT, text, KEEP);
+    int e = duda_store_set(d, duda_store_find(d, NULL), name, text, 0);
+    return e ? e : duda_topic_publish_kept(d, name, MK_WEBSOCKET_TEXT, text, KEEP);
 }
 
-static int say(struct duda_ctx *d)
+static int publish_body(struct duda_ctx *d)
 {
-    mk_str buf = topic(d), text;
+    mk_str name = topic(d), text;
     int e = duda_read_all(d, TEXT_MAX, &text);
     if (!e)
-        e = buf.p ? publish(d, buf, text) : 400;
+        e = name.p ? publish(d, name, text) : 400;
     return e ? e : 204;
 }
 
-static int last(struct duda_ctx *d, mk_str buf, mk_str *text)
+static int last(struct duda_ctx *d, mk_str name, mk_str *text)
 {
-    int e = duda_store_get(d, duda_store_find(d, NULL), buf, text);
+    int e = duda_store_get(d, duda_store_find(d, NULL), name, text);
     if (e == -ENOENT)
         *text = MK_STR_NULL;
     return e == -ENOENT ? 0 : e;
@@ -62,39 +62,39 @@ static int last(struct duda_ctx *d, mk_str buf, mk_str *text)
 
 static int show_last(struct duda_ctx *d)
 {
-    mk_str buf = topic(d), text = MK_STR_NULL;
-    int e = buf.p ? last(d, buf, &text) : 400;
+    mk_str name = topic(d), text = MK_STR_NULL;
+    int e = name.p ? last(d, name, &text) : 400;
     return e ? e : text.p ? duda_write(d, text) : 404;
 }
 
 /* Receives the next message; if messages are missing, reads the last one from the store. Without a message within
  * PING_MS, event->data is absent. */
-static int receive(struct duda_ctx *d, mk_str buf, struct mk_sse_event *event)
+static int receive(struct duda_ctx *d, mk_str name, struct mk_sse_event *event)
 {
     struct duda_topic_message m;
     int e = duda_topic_receive_message(d, PING_MS, &m);
     *event = (struct mk_sse_event){.id = m.id, .data = m.data};
     if (!e && (m.has_gap || m.dropped))
-        e = last(d, buf, &event->data);
+        e = last(d, name, &event->data);
     return e == -ETIME ? 0 : e;
 }
 
 /* A browser that reconnects sends the ID of the last event that it got. */
 static int events(struct duda_ctx *d)
 {
-    mk_str buf = topic(d), last_id = duda_header(d, "Last-Event-ID");
+    mk_str name = topic(d), last_id = duda_header(d, "Last-Event-ID");
     struct mk_sse_event event = {.id = MK_STR_NULL};
     int e =
-        buf.p ? duda_topic_subscribe_after(d, buf, last_id) : 400; /* first, so that no message is missed */
+        name.p ? duda_topic_subscribe_after(d, name, last_id) : 400; /* first, so that no message is missed */
     if (!e && !last_id.len)
-        e = last(d, buf, &event.data);
+        e = last(d, name, &event.data);
     size_t mark = duda_arena_mark(d);
     while (!e) {
         if (event.data.p)
             event.name = MK_STR("message");
         e = duda_sse_send(d, event.data.p ? &event : NULL);
         duda_arena_rewind(d, mark);
-        e = e ? e : receive(d, buf, &event);
+        e = e ? e : receive(d, name, &event);
     }
     return e;
 }
@@ -102,20 +102,19 @@ static int events(struct duda_ctx *d)
 static int talk(struct duda_ctx *d)
 {
     static const struct duda_websocket_options options = {.message_max = TEXT_MAX, .ping_ms = PING_MS};
-    mk_str buf = topic(d);
+    mk_str name = topic(d);
     struct duda_websocket *s;
     struct duda_message m;
-    int e = buf.p ? duda_websocket_open(d, &options, NULL, &s) : 400;
+    int e = name.p ? duda_websocket_open(d, &options, NULL, &s) : 400;
     if (!e)
-        e = duda_topic_attach(s, buf);
+        e = duda_topic_attach(s, name);
     while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
-        e = m.kind == MK_WEBSOCKET_TEXT ? publish(d, buf, m.data) : 0;
+        e = m.kind == MK_WEBSOCKET_TEXT ? publish(d, name, m.data) : 0;
     return e;
 }
 
 DUDA_SERVICE(topics, DUDA_GET("/", show, "The page."),
-             DUDA_POST("/topics/:name", say, "Says something about a topic."),
-             DUDA_GET("/topics/:name", show_last, "What was said last."),
-             DUDA_GET("/topics/:name/events", events, "All that is said, as an event stream."),
-             DUDA_GET("/topics/:name/socket", talk,
-                      "The same as a WebSocket, which may say something, too."));
+             DUDA_POST("/topics/:name", publish_body, "Publishes a message."),
+             DUDA_GET("/topics/:name", show_last, "Shows the last message."),
+             DUDA_GET("/topics/:name/events", events, "Streams the messages as events."),
+             DUDA_GET("/topics/:name/socket", talk, "Exchanges messages over a WebSocket."));
