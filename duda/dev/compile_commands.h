@@ -6,8 +6,8 @@
 #include "paths.h"
 #include "service_files.h"
 
-/* Writes the file into the folder of the service, for its sources and the tests in its folder, and sets
- * `written`, which may be NULL, to its path. Returns an exit code. */
+/* Writes compile_commands.json into the folder of the service, for its sources and the tests in its folder,
+ * and sets `written`, which may be NULL, to its path. Returns an exit code. */
 int dev_compile_commands_write(const struct dev_paths *paths, const struct dev_source *source,
                                const struct dev_service_words *words, char written[PATH_MAX]);
 

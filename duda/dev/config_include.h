@@ -9,7 +9,7 @@
 
 /* Returns whether the configuration contains the section and, unless `key` is NULL, the key in it. */
 bool dev_config_include_has(const char *path, const char *section, const char *key);
-/* Adds the paths of the file, its includes and the migrations that they name to the list, one per line. */
+/* Adds to the list, one per line, the paths of the file, its includes and the migrations that these name. */
 void dev_config_include_list_files(const char *path, struct mk_buf *files);
 
 #endif

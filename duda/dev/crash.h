@@ -16,8 +16,8 @@
 #define DEV_CRASH_OVERFLOW "overflow"
 #define DEV_CRASH_EXIT     "exit"
 
-/* The beginning of a line before the frames, which names the running handler. Without one, the line is
- * missing. */
+/* The beginning of a line before the frames, which names the running handler. A report has no such line if no
+ * handler was running. */
 #define DEV_CRASH_RUNNING "duda-dev: ran "
 
 /* Call it before dev_crash_install_handlers(), while the process may still load libraries. */

@@ -447,8 +447,8 @@ void dev_servers_mark_request(struct dev_servers *s, mk_str method, mk_str targe
         (struct dev_request_mark){.request = hash_request(method, target), .n_logged = s->n_logged};
 }
 
-/* Returns the part of the output that was written after the request had begun. `end` is the number of bytes
- * that had been logged at the end of the output. */
+/* Returns the part of the output that was written after the request had begun. `end` is the value of n_logged
+ * at the end of the output. */
 static mk_str output_since(const struct dev_servers *s, mk_str output, uint64_t end, uint64_t request)
 {
     for (unsigned i = 1; i <= DEV_MARKS && i <= s->n_marks; i++) {

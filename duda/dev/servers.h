@@ -28,7 +28,7 @@ struct dev_servers {
     struct dev_stderr_reader stderr_reader; /* reads standard error of the back server */
     struct mk_buf tail;                     /* output of the back server's running worker, for error pages */
     struct mk_buf last_words;               /* output of the worker that died last */
-    uint64_t n_logged, n_last_words; /* bytes ever added to `tail`; the same when the last worker died */
+    uint64_t n_logged, n_last_words;        /* bytes ever added to `tail`: now; when the last worker died */
     struct dev_request_mark marks[DEV_MARKS];
     unsigned n_marks;
     bool watchdog_expired; /* the master has reported that it killed the current worker */

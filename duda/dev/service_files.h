@@ -24,8 +24,8 @@ void dev_folder_scan_free(struct dev_folder_scan *scan);
  * contain further files of the service. */
 bool dev_folder_is_service(const char *folder);
 
-/* Lists the files in a folder and, `depth` levels deep, in its subfolders, one path per line, sorted. Lists the
- * folder and its subfolders in `folders`. Each list may be NULL. */
+/* Lists the files in a folder and, `depth` levels deep, in its subfolders, one path per line, sorted. Lists
+ * the folder and its subfolders in `folders`. Each list may be NULL. */
 void dev_list_tree(const char *folder, unsigned depth, struct mk_buf *files, struct mk_buf *folders);
 
 /* Size of the text of a problem, which may contain a path. */

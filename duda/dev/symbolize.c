@@ -90,7 +90,8 @@ static bool run_addr2line(const char *program, const struct stack *s, mk_str obj
     dev_argv_add(&words, object);
     for (size_t i = 0; i < s->n; i++) {
         const struct dev_frame *f = &s->at[i].f;
-        /* All frames but the first are return addresses: one less is in the call instruction. */
+        /* All frames but the first are return addresses. The byte before such an address belongs to the call
+         * instruction. */
         if (!s->at[i].is_resolved && mk_str_eq(f->object, object))
             dev_argv_addf(&words, "0x%llx", f->is_first || !f->offset ? f->offset : f->offset - 1);
     }

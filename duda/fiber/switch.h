@@ -9,8 +9,8 @@
 /* A stack, and the resume points of both sides. */
 struct duda_switch;
 
-/* Prepares fn(arg) to run on the stack that starts at `low`; fn must never return. The result is stored at the
- * top of the stack; *size becomes the space left below it. */
+/* Prepares fn(arg) to run on the stack that starts at `low`; fn must never return. The result is stored at
+ * the top of the stack; *size becomes the space left below it. */
 struct duda_switch *duda_switch_new(char *low, size_t *size, void (*fn)(void *arg), void *arg);
 /* Switches to the stack until code on it calls duda_switch_out(). Can be nested: may be called on another
  * such stack. */

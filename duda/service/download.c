@@ -16,8 +16,8 @@ struct range {
     uint32_t first, last;
 };
 
-/* Returns whether the character is invisible: a control or format character. Some of these change the direction
- * of text, and could disguise the extension of a file. */
+/* Returns whether the character is invisible: a control or format character. Some of these change the
+ * direction of text, and could disguise the extension of a file. */
 static bool is_invisible(uint32_t c)
 {
     static const struct range all[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},

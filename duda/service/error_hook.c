@@ -135,8 +135,8 @@ static enum mk_verdict start_error_handlers(const struct duda_error_host *h, str
     return duda_scheduler_run_error_handlers(d);
 }
 
-/* Adds the CORS headers of the path to errors that occurred before its route was called, whose middleware
- * adds them to other responses. Without these headers, scripts of other sites cannot read the error. */
+/* Adds the CORS headers of the path to an error that occurred before the middleware of the route could add
+ * them. Without these headers, scripts of other sites cannot read the error. */
 static void add_cors_headers(const struct duda_error_host *h, struct mk_request *request,
                              struct mk_response *response, mk_str path)
 {

@@ -170,8 +170,8 @@ int duda_page_links_sized(struct duda_ctx *d, const struct duda_page *page, size
 
 /* ---- Cursors ---- */
 
-/* Returns the context that is signed with a cursor, and binds it to the path. No cookie name contains a
- * space, so a cursor is never a valid cookie. */
+/* Returns the context that is signed with each cursor, so that a cursor is valid only for its path. No cookie
+ * name contains a space, so a cursor is never a valid cookie. */
 static mk_str cursor_context(struct duda_ctx *d)
 {
     return duda_cookie_crypto_context(d, duda_sprintf(d, "cursor %.*s", MK_STR_ARG(d->path)));

@@ -67,7 +67,7 @@ static int add_number_header(struct duda_ctx *d, mk_str name, uint32_t n)
     return mk_response_add_header_nocopy(d->response, name, mk_buf_str(&text));
 }
 
-/* Removes the headers of an outer limit. */
+/* Removes the headers that the rate limit of an outer group has added. */
 static void remove_rate_headers(struct duda_ctx *d)
 {
     (void)mk_response_remove_header(d->response, MK_STR("RateLimit-Limit"));

@@ -13,8 +13,8 @@ const char *duda_route_policy_cors_error(const struct duda_cors *cors);
 /* Returns the DUDA_BEFORE() entry that applies the policy; NULL if out of memory. */
 const struct duda_route *duda_route_policy_cors(struct mk_config *config, const struct duda_route *entry,
                                                 const struct duda_cors *cors);
-/* Returns the DUDA_BEFORE() entry that applies `rate`, the `.rate` of the entry; NULL if out of memory. `name`
- * is unique in the configuration. */
+/* Returns the DUDA_BEFORE() entry that applies `rate`, the `.rate` of the entry; NULL if out of memory.
+ * `name` is unique in the configuration. */
 const struct duda_route *duda_route_policy_rate(struct mk_config *config, const struct duda_route *entry,
                                                 const struct duda_rate *rate, mk_str name);
 /* Returns the DUDA_BEFORE() entry that calls a function of the `.auth` of the entry. */

@@ -227,8 +227,8 @@ static void make_room(struct duda_topic_log_memory *m, uint32_t n, uint32_t self
         drop_first_message(m, topic_at(m, self));
 }
 
-/* Returns the topic, which becomes the newest; creates it if necessary. A new epoch is greater than all previous
- * ones, so IDs of a dropped topic are never reused. */
+/* Returns the topic, which becomes the newest; creates it if necessary. A new epoch is greater than all
+ * previous ones, so IDs of a dropped topic are never reused. */
 static uint32_t touch_topic(struct duda_topic_log_memory *m, mk_str name, uint64_t now_ms)
 {
     uint64_t hash = mk_hash(&m->key, name);

@@ -215,7 +215,7 @@ static int wait_for_message(struct duda_topic_receiver *l, uint32_t ms)
 
 /* A kept message that was read. */
 struct kept_message {
-    struct mk_buf bytes; /* memory of `text`, unless the handler owns the memory */
+    struct mk_buf bytes; /* owns the memory of `text` if the text comes from the log */
     mk_str text;
     enum mk_websocket_kind kind;
     struct duda_topic_id prev, id;
@@ -266,7 +266,8 @@ static int enqueue_kept(struct duda_topic_receiver *l, struct duda_subscriber *m
     return 1;
 }
 
-/* Reads the next kept message of the subscription into the queue. Returns 1; 0: there is none; or an error. */
+/* Reads the next kept message of the subscription into the queue. Returns 1; 0: there is none; or an
+ * error. */
 static int read_kept_message(struct duda_topic_receiver *l, struct duda_subscriber *m)
 {
     const struct duda_topic_log *log = duda_topics_log(l->d->worker_ctx);

@@ -195,8 +195,8 @@ const struct duda_topic_log *duda_topics_log(const struct duda_worker_ctx *worke
     return worker_ctx->relay ? NULL : worker_ctx->topic_log;
 }
 
-/* Appends the message to the log, and distributes it. The message is published once it is in the log: a worker
- * that does not receive it reads it there. */
+/* Appends the message to the log, and distributes it. The message is published once it is in the log: a
+ * worker that does not receive it reads it there. */
 static int publish_kept(struct duda_worker_ctx *worker_ctx, struct duda_topic_delivery *delivery,
                         uint32_t keep)
 {

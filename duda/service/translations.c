@@ -22,7 +22,7 @@ enum {
 struct duda_catalog {
     char name[LANGUAGE_LEN + 1];
     struct mk_buf text;         /* of the file; keys and messages are slices of it, each with a NUL */
-    struct duda_entry *entries; /* sorted by name; resolve_catalog() makes them complete */
+    struct duda_entry *entries; /* sorted by name; resolve_catalog() adds missing ones */
     size_t n;
 };
 

@@ -15,8 +15,8 @@ struct tester_json_difference {
 /* Returns whether the texts have the same value, whatever the order of members, the whitespace, and the
  * notation of strings and numbers. If not, fills `difference`. */
 bool tester_json_compare(mk_str got, mk_str expected, struct tester_json_difference *difference);
-/* Returns the value that a JSON pointer (RFC 6901) selects: the content of a string, or JSON; absent if there is
- * none. */
+/* Returns the value that a JSON pointer (RFC 6901) selects: the content of a string, or JSON; absent if there
+ * is none. */
 mk_str tester_json_find(struct duda_test *t, mk_str json, mk_str pointer);
 
 #endif
