@@ -159,8 +159,8 @@ struct package_type {
     MK_PLUGIN(duda_##id) = {MK_PLUGIN_HEAD, .name = "duda-" #id, .version = MK_VERSION, .help = about,       \
                             __VA_ARGS__}
 
-/* Returns the absolute path of a file or folder with data, as mk_config_path() does. In `monkey test`, it is in
- * the folder of the running test, so that each test begins without data. */
+/* Returns the absolute path of a file or folder with data, as mk_config_path() does. In `monkey test`, it is
+ * in the folder of the running test, so that each test begins without data. */
 mk_str package_data_path(struct mk_config *config, const void *settings, mk_str path);
 /* Returns the folder of the running test; NULL outside of `monkey test`. */
 const char *package_test_folder(void);

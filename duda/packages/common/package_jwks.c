@@ -129,7 +129,8 @@ int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str u
     return e;
 }
 
-/* Fetches the keys again, because a token has an unknown key. Waits for another handler that does the same. */
+/* Fetches the keys again, because a token has an unknown key. Waits for another handler that does the
+ * same. */
 static int fetch_new_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
 {
     int e = duda_lock(d, lock_name(url), LOCK_MS);

@@ -57,8 +57,8 @@ static void start_deadline(struct duda_http_stream *stream, uint32_t timeout_ms)
     mk_timer_set(&stream->deadline, duda_worker(stream->d), timeout_ms);
 }
 
-/* Returns 0, or -ETIMEDOUT if the request's timeout_ms has passed. Reads the clock, because a server that sends
- * without a pause keeps the timer from firing. */
+/* Returns 0, or -ETIMEDOUT if the request's timeout_ms has passed. Reads the clock, because a server that
+ * sends without a pause keeps the timer from firing. */
 static int check_deadline(struct duda_http_stream *stream)
 {
     if (!stream->deadline_ms || mk_clock_ms() < stream->deadline_ms)

@@ -35,7 +35,7 @@ struct duda_http_stream {
     struct http_decoder *decoder; /* NULL: the body is not decoded */
     bool decompress;              /* the handler wants the body decoded */
     bool is_head;                 /* the request is HEAD, whose response has no body */
-    char *host;                   /* host of a URL beyond Server; NULL: the request goes to Server */
+    char *host;                   /* a host of AllowHosts; NULL: the request goes to Server */
     struct http_request_body output;
 };
 

@@ -15,8 +15,8 @@ struct http_target {
     uint16_t dynamic_port;
 };
 
-/* Finds the server for request->url, or for request->target. The other strings live as long as the
- * handler. On an error, stream->error_text may describe it. */
+/* Finds the server for request->url, or for request->target. All strings except dynamic_host live as long as
+ * the handler. On an error, stream->error_text may describe it. */
 int http_target_find(struct duda_http_stream *stream, const struct duda_http_request *request,
                      struct http_target *out);
 

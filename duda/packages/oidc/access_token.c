@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access tokens of sessions. A background task refreshes a token, because providers accept a refresh token only
- * once: if the browser disconnects during the refresh, the new tokens must still be stored. Requests of one
- * session share the task of their worker, and a lock in the store excludes the tasks of other workers and
+/* Access tokens of sessions. A background task refreshes a token, because providers accept a refresh token
+ * only once: if the browser disconnects during the refresh, the new tokens must still be stored. Requests of
+ * one session share the task of their worker, and a lock in the store excludes the tasks of other workers and
  * machines. */
 #include <duda/memory.h>
 #include <duda/request.h>

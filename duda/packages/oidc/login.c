@@ -137,8 +137,8 @@ duda_verdict duda_oidc_log_in(struct duda_ctx *d)
 
 /* ---- Checks of the ID token ---- */
 
-/* A token for several audiences must name this client in `azp`. The verification has already checked that `aud`
- * contains this client. */
+/* A token for several audiences must name this client in `azp`. The verification has already checked that
+ * `aud` contains this client. */
 static bool is_for_client(const struct claims *c, mk_str client)
 {
     bool is_one = !mk_str_starts(c->aud, MK_STR("[")) || mk_str_find(c->aud, ',') == MK_STR_NONE;
@@ -233,8 +233,8 @@ static int take_attempt(struct duda_ctx *d, const struct oidc_provider *p, struc
     return e ? e : oidc_session_take(d, p, "acr", &a->acr_values);
 }
 
-/* The `iss` of the response (RFC 9207) shows which provider has sent it. A provider that announces the parameter
- * must send it, so that an attacker cannot leave it out. */
+/* The `iss` of the response (RFC 9207) shows which provider has sent it. A provider that announces the
+ * parameter must send it, so that an attacker cannot leave it out. */
 static bool is_from_provider(struct duda_ctx *d, const struct oidc_provider *p)
 {
     mk_str issuer = duda_query(d, "iss");

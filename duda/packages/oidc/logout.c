@@ -33,8 +33,8 @@ static duda_verdict redirect_to_logout(struct duda_ctx *d, const struct oidc_pro
     return oidc_redirect_with_query(d, p->endpoints.end, &query);
 }
 
-/* Returns whether the provider has a logout endpoint. The logout from the service succeeds even if the provider
- * is unavailable. */
+/* Returns whether the provider has a logout endpoint. The logout from the service succeeds even if the
+ * provider is unavailable. */
 static bool has_logout_endpoint(struct duda_ctx *d, struct oidc_provider *p)
 {
     return !oidc_discover(d, p) && p->endpoints.end.p;

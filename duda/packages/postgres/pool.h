@@ -20,7 +20,7 @@ struct postgres_pool {
     uint64_t retry_ms;  /* time of the next connection attempt for waiting requests; 0: none scheduled */
     uint64_t cancel_ms; /* time to cancel abandoned statements; 0: none */
     bool is_checked;    /* migrations are done, or there are none */
-    uint64_t n_cursors; /* opened so far: their numbers are unique */
+    uint64_t n_cursors; /* opened so far; gives each a unique number */
 };
 
 int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w,

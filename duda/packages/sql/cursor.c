@@ -119,7 +119,7 @@ static void end_cursor(void *ctx)
         c->db->ops->close_cursor(c->db, c->session, c->number);
 }
 
-/* A closed cursor no longer uses the handler's result, which may already hold another one. */
+/* A closed cursor no longer uses the handler's result, which another query may already have filled. */
 void duda_sql_cursor_close(struct duda_sql_cursor *c)
 {
     if (!c || c->is_closed)

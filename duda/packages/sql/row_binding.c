@@ -169,8 +169,8 @@ static bool is_column_bound(const struct sql_row_binding *b, size_t column)
     return false;
 }
 
-/* Two columns with the same name are an error if a member has this name: a join may return the same name twice,
- * and the wrong value would go unnoticed. */
+/* Two columns with the same name are an error if a member has this name: a join may return the same name
+ * twice, and the wrong value would go unnoticed. */
 static int check_other_columns(struct sql_row_binding *b, const struct duda_sql_result *result)
 {
     for (size_t i = 0; i < result->n_columns && b->n < result->n_columns; i++) {

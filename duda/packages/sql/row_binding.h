@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stores rows in structs. The columns of a result are matched to the members of a schema once; each value then
- * takes a few instructions. */
+/* Stores rows in structs. The columns of a result are matched to the members of a schema once; each value
+ * then takes a few instructions. */
 #ifndef DUDA_SQL_ROW_BINDING_H
 #define DUDA_SQL_ROW_BINDING_H
 

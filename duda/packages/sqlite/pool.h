@@ -27,7 +27,7 @@ struct sqlite_pool {
     struct sqlite_slot *slots, *free;
     struct package_wait_queue waiters; /* handlers that wait for a session */
     bool is_reported;
-    uint64_t n_cursors; /* opened so far: their numbers are unique */
+    uint64_t n_cursors; /* opened so far; gives each a unique number */
 };
 
 int sqlite_pool_open(struct sqlite_pool *b, struct mk_worker *w, const struct sqlite_settings *settings);

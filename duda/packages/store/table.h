@@ -37,8 +37,8 @@ int store_table_replace(const struct store_table *t, mk_str key, mk_str value, u
 /* Hashes a long key to a short one. The hash is keyed, so clients cannot create collisions. */
 enum { STORE_SHORT_KEY = 16 };
 void store_table_hash_key(const struct store_table *t, mk_str key, unsigned char out[STORE_SHORT_KEY]);
-/* Adds a persistent entry. Returns -EEXIST if the key exists; -EDQUOT: the entries of the client `owner` already
- * take half of the memory. `owner` is 0 or the result of store_table_client_id(). */
+/* Adds a persistent entry. Returns -EEXIST if the key exists; -EDQUOT: the entries of the client `owner`
+ * already take half of the memory. `owner` is 0 or the result of store_table_client_id(). */
 int store_table_add(const struct store_table *t, uint32_t owner, mk_str key, mk_str value, uint64_t now,
                     uint64_t expires);
 /* Returns a hash of the client address, which is never 0. */
