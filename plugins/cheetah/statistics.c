@@ -96,8 +96,8 @@ static void write_field_cell(struct cheetah_table_writer *writer, const struct m
         cheetah_table_cell_num(writer, f->n);
 }
 
-/* Writes the rows of a table with `n` columns. If the output has a column more, the name of the server comes
- * first. */
+/* Writes the rows of a table with `n` columns. If the output has one column more, the name of the server
+ * comes first. */
 static void write_rows(struct cheetah_table_writer *writer, const struct mk_stat_source *source,
                        const char *name, size_t n)
 {

@@ -30,7 +30,7 @@ struct isolate_record {
     int scoreboard_fd, config_fd; /* memory files */
     int presence_fd;              /* memory file on which live public workers hold locks */
     struct isolate_scoreboard *scoreboard;
-    struct mk_stat_registry *statistics; /* written by the group, whose latest supervisor has the file */
+    struct mk_stat_registry *statistics; /* the group writes it, in the file of its latest supervisor */
     /* trusted copy: the group can overwrite the one in the scoreboard */
     unsigned char secret[ISOLATE_SECRET];
     unsigned configs; /* number of configurations that name the group */

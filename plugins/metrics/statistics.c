@@ -249,8 +249,8 @@ static void print_samples(struct mk_buf *out, const struct view *v)
     }
 }
 
-/* Prints a metric of the i-th server, together with the same metric of later servers: the format requires each
- * family in one block. */
+/* Prints a metric of the i-th server, together with the same metric of later servers: the format requires
+ * each family in one block. */
 static void print_metric(struct mk_buf *out, const struct mk_worker *w, size_t i, const struct view *v)
 {
     struct mk_stat_source source;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints all statistics of the server's registry, whichever plugin counts them, and the certificates of hosts. */
+/* Prints all statistics of the server's registry, whichever plugin counts them, and the certificates of
+ * hosts. */
 #ifndef METRICS_STATISTICS_H
 #define METRICS_STATISTICS_H
 
@@ -7,7 +8,8 @@
 #include <monkey/stats.h>
 #include <monkey/worker.h>
 
-/* Prints the families for Prometheus: those of the worker's server and of others (mk_worker_statistics_at()). */
+/* Prints the families for Prometheus: those of the worker's server and of others
+ * (mk_worker_statistics_at()). */
 void metrics_statistics_print(const struct mk_worker *w, struct mk_buf *out);
 /* Prints, for each table with columns, its name and a list of objects. */
 void metrics_statistics_print_json(const struct mk_worker *worker, struct mk_json_writer *w);

@@ -130,7 +130,7 @@ static mk_err acquire_slot(struct mk_workers *w, struct mk_worker_slot **out)
 
 static void on_restart_timer(struct mk_timer *t);
 
-/* Returns NULL if out of memory, but not if start_worker() was called for this index before. */
+/* Returns NULL if out of memory; never for an index for which start_worker() has succeeded before. */
 static struct mk_worker_restart *get_worker_restart(struct mk_workers *w, unsigned index)
 {
     while (w->n_restarts <= index) {

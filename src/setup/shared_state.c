@@ -74,7 +74,8 @@ int mk_shared_state_fd(struct mk_shared_state *s, mk_str name, int (*make)(void)
     return fd;
 }
 
-/* Maps the memory file that the server that has started this one reads. Returns NULL if there is none. */
+/* Maps the memory file through which the parent server reads the statistics of this one. Returns NULL if
+ * there is none. */
 static struct mk_stat_registry *map_inherited_statistics(void)
 {
     uint64_t fd;

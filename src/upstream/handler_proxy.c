@@ -169,7 +169,8 @@ static int local_copy_head(struct mk_upstream_handler *h)
 
 enum { PAGE_MAX = 1 << 20 };
 
-/* The response of a local backend that declined the request, for the case that no other handler responds. */
+/* The response of a local backend that declined the request. The client gets it if no other handler
+ * responds. */
 struct declined_page {
     struct mk_buf body;
     struct mk_header *headers;
@@ -272,7 +273,7 @@ static enum mk_verdict receive_declined_page(struct mk_upstream_handler *h)
 
 /* Is the response of the local backend not for the client? If the backend has declined the request, another
  * handler may respond. No other handler gets a request with a body: part of the body may already have been
- * read. The default page of an error is replaced by that of this server. */
+ * read. A default error page is replaced by that of this server. */
 static bool proxy_replaces_response(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
     if (mk_upstream_request_header(h->upstream, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p &&

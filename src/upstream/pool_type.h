@@ -64,7 +64,8 @@ struct mk_pool {
     struct mk_thread_pool *threads;      /* threads for name lookups; NULL until needed */
     struct mk_thread_pool *host_threads; /* the same for dynamic upstreams, whose names may resolve slowly */
     struct mk_list hosts;                /* of dynamic upstreams: see dynamic_host.h */
-    /* Returns the backend set of a host: mk_dynamic_host_find(), which depends on the pool. */
+    /* Returns the backend set of a host. Points to mk_dynamic_host_find(), which pool.c cannot call: it
+     * depends on the pool itself. */
     struct mk_backend_set *(*find_host)(struct mk_pool *p, const struct mk_upstream *u, mk_str host,
                                         uint16_t port);
     struct mk_freelist conns;
