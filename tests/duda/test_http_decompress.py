@@ -62,7 +62,7 @@ def test_bodies_stay_encoded_without_the_option_or_with_an_unknown_coding(monkey
             assert (r.errno, r.coding, r.body) == (0, coding, packed)
 
 
-def test_plain_responses_and_responses_without_content_pass(monkey, site):
+def test_plain_responses_and_responses_without_content_are_unchanged(monkey, site):
     answers = {"/plain": response("plain"), "/empty": coded("gzip", b""), "/identity": coded("identity", b"same"),
                "/204": b"HTTP/1.1 204 No Content\r\nContent-Encoding: gzip\r\n\r\n"}
     with Backend(lambda request: answers[request.target]) as backend:

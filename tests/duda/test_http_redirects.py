@@ -117,7 +117,7 @@ def test_streamed_request_bodies_exclude_redirects(monkey, site):
         assert caller.call("/from", how="begin", redirects=1).errno == errno.EINVAL
 
 
-def test_long_redirect_bodies_cost_the_connection_but_not_the_call(monkey, site):
+def test_long_redirect_body_closes_only_the_connection(monkey, site):
     with Redirects({"/from": redirect("/to", body=b"x" * 5_000_000)}) as backend:
         assert client(monkey, site, backend).call("/from", redirects=1).body == b"end"
         assert [request.connection for request in backend.requests] == [1, 2]

@@ -107,13 +107,13 @@ def test_mistake_in_a_file_is_a_configuration_error(words, english, german, prob
     assert problem in server.err.text
 
 
-def test_default_language_is_the_first_without_english(monkey, tmp_path):
+def test_first_language_is_the_default_without_english(monkey, tmp_path):
     files(tmp_path, nl="a = een\n", fr="a = un\n")
     server = monkey(plugins=[services.build(tmp_path, "words", SOURCE)])
     assert server.get("/text").text == "fr: un"
 
 
-def test_run_follows_changes(start, src):  # noqa: F811
+def test_run_reloads_changed_translations(start, src):  # noqa: F811
     (src / "words.c").write_text(SOURCE)
     files(src, en="a = one\n")
     server = start(src / "words.c")

@@ -223,7 +223,7 @@ def test_template_has_the_user_and_a_token(server):
     assert token_of(first) != token_of(second), "each page encodes the token differently"
 
 
-def test_messages_are_shown_once_and_several_times_on_the_page(server):
+def test_messages_are_shown_by_one_page_even_several_times(server):
     browser = Browser(server)
     for text in ("one", "<two>"):
         answer = browser.get("/tell?" + urlencode({"category": "good", "text": text, "to": "/page?x=1"}))

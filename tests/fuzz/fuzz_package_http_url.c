@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text is parsed as a URL or rejected. A reference that can be resolved leads to a URL whose normal form is stable. */
+/* Any text is parsed as a URL or rejected. A reference that can be resolved leads to a URL whose normal form
+ * is stable. */
 #include <http/allow.h>
 
 #include "base/assert.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names that examples in the comments of the public headers use but do not define: see check_examples.py. The part before the
- * first section is at file scope; each section is the beginning of the functions around the examples of one header. */
+/* The names that examples in the comments of the public headers use but do not define: see check_examples.py.
+ * The part before the first section is at file scope; each section is the beginning of the functions around
+ * the examples of one header. */
 #include <duda.h>
 #include <duda/test.h>
 #include <errno.h>

@@ -127,8 +127,8 @@ static bool is(mk_str name, const char *expected)
     return mk_str_eq(name, mk_str_from_c(expected));
 }
 
-/* Reads the member with this name. *has gets a bit for each member, so that duplicates and missing members can
- * be detected. */
+/* Reads the member with this name. *has gets a bit for each member, so that duplicates and missing members
+ * can be detected. */
 static bool read_order_member(struct mk_json_reader *r, mk_str name, struct order *out, unsigned *has)
 {
     unsigned bit = is(name, "item") ? 1 : is(name, "count") ? 2 : is(name, "urgent") ? 4 : 0;

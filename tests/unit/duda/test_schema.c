@@ -116,7 +116,8 @@ static void schema_single_bound_leaves_the_other_end_open(void **state)
     expect_error("{\"exact\": 7.5}", "type", "/exact", "`exact` must be an integer from 7 to 7");
 }
 
-/* Stores the integer, and reads the member back. Returns false if it does not fit; the member is then unchanged. */
+/* Stores the integer, and reads the member back. Returns false if it does not fit; the member is then
+ * unchanged. */
 static bool can_hold(size_t size, bool is_signed, bool is_negative, uint64_t amount)
 {
     const struct duda_schema_field field = {.kind = DUDA_KIND_INTEGER, .size = size, .is_signed = is_signed};

@@ -39,8 +39,8 @@ static void append(const char *topic, uint32_t keep, const char *message)
     assert_int_equal(append_n(topic, keep, mk_str_from_c(message)), 0);
 }
 
-/* Reads the message after *at, which then becomes its ID. Returns what duda_topic_log_read() returns, plus 10 for a
- * gap. */
+/* Reads the message after *at, which then becomes its ID. Returns what duda_topic_log_read() returns, plus 10
+ * for a gap. */
 static int next(const char *topic, struct duda_topic_id *at)
 {
     struct mk_buf out = mk_buf_fixed(text, sizeof text);

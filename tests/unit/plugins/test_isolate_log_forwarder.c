@@ -399,7 +399,7 @@ static void log_forwarder_json_keeps_the_fields_of_a_line(void **state)
     expect_log(pattern);
 }
 
-static void log_forwarder_json_lines_cannot_claim_members(void **state)
+static void log_forwarder_json_lines_cannot_forge_members(void **state)
 {
     char pattern[200];
     (void)state;
@@ -480,7 +480,7 @@ int main(void)
                                        cmocka_unit_test(log_forwarder_writes_to_stderr_if_configured),
                                        cmocka_unit_test(log_forwarder_rejects_links_and_special_files),
                                        cmocka_unit_test(log_forwarder_json_keeps_the_fields_of_a_line),
-                                       cmocka_unit_test(log_forwarder_json_lines_cannot_claim_members),
+                                       cmocka_unit_test(log_forwarder_json_lines_cannot_forge_members),
                                        cmocka_unit_test(log_forwarder_json_other_output_is_a_message),
                                        cmocka_unit_test(log_forwarder_json_message_of_the_supervisor)};
     /* A process group inherited from outside the PID namespace has the ID 0. */

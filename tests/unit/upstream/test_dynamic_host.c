@@ -180,7 +180,7 @@ static void dynamic_host_least_recently_used_makes_room(void **state)
     mk_upstream_conn_release(c, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* A request that waits for a name, or has failed, holds its host. */
+/* A host is in use even while its request waits for the name, or after the request has failed. */
 static void dynamic_host_in_use_is_not_replaced(void **state)
 {
     (void)state;
