@@ -454,9 +454,8 @@ static int serve_until_interrupted(struct run *r, const struct dev_service_words
 
 static bool is_number_of_workers(const char *text)
 {
-    size_t len = strlen(text);
-    return len > 0 && len <= 2 && strspn(text, "0123456789") == len && atoi(text) >= 1 &&
-           atoi(text) <= WORKERS_MAX;
+    uint64_t n;
+    return mk_num_parse(mk_str_from_c(text), &n) && n >= 1 && n <= WORKERS_MAX;
 }
 
 static int run_run_command(int argc, char **argv)

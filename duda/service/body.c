@@ -62,7 +62,7 @@ int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
     char detail_buf[DETAIL_MAX];
     struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
     struct duda_scratch_buf out;
-    if (duda_response_head_is_final(d))
+    if (duda_head_is_final(d))
         return (int)status;
     int e = duda_scratch_buf_begin(d, &out, PROBLEM_MAX);
     if (e)
@@ -108,7 +108,7 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
     struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
     struct duda_scratch_buf scratch;
     struct mk_json_writer w = mk_json_writer_to(&scratch.buf);
-    if (duda_response_head_is_final(d))
+    if (duda_head_is_final(d))
         return (int)status;
     int e = duda_scratch_buf_begin(d, &scratch, PROBLEM_MAX);
     if (e)

@@ -204,6 +204,12 @@ struct duda_ctx {
     size_t n_params;
 };
 
+/* Returns whether status and headers are final. Also true if there is no response. */
+static inline bool duda_head_is_final(struct duda_ctx *d)
+{
+    return !d->response || d->output == DUDA_OUTPUT_STREAMED;
+}
+
 /* Returns the header as a slice of the request, without a terminating NUL. Absent if the header is missing.
  * Allocates nothing. */
 mk_str duda_header_view(struct duda_ctx *d, const char *name);

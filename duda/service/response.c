@@ -16,7 +16,7 @@ enum {
 
 int duda_status(struct duda_ctx *d, unsigned status)
 {
-    if (duda_response_head_is_final(d))
+    if (duda_head_is_final(d))
         return -EALREADY;
     return status ? mk_response_set_status(d->response, status) : -EINVAL;
 }
@@ -24,7 +24,7 @@ int duda_status(struct duda_ctx *d, unsigned status)
 /* Checks whether the service may set this header, and headers can still change. */
 static int check_header_allowed(struct duda_ctx *d, const char *name, mk_str value)
 {
-    if (duda_response_head_is_final(d))
+    if (duda_head_is_final(d))
         return -EALREADY;
     bool is_cookie = mk_str_eq_nocase(mk_str_from_c(name), MK_STR("Set-Cookie"));
     return is_cookie ? duda_reserved_cookie_check_header(d, value) : 0;
@@ -38,7 +38,7 @@ int duda_header_set(struct duda_ctx *d, const char *name, mk_str value)
 
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value)
 {
-    if (duda_response_head_is_final(d))
+    if (duda_head_is_final(d))
         return -EALREADY;
     return mk_response_add_header(d->response, mk_str_from_c(name), value);
 }
@@ -146,7 +146,7 @@ int duda_flush(struct duda_ctx *d)
 
 int duda_response_reset(struct duda_ctx *d)
 {
-    if (duda_response_head_is_final(d) || d->output == DUDA_OUTPUT_TUNNEL)
+    if (duda_head_is_final(d) || d->output == DUDA_OUTPUT_TUNNEL)
         return -EALREADY;
     mk_buf_clear(&d->out);
     d->output = DUDA_OUTPUT_NONE;
@@ -177,5 +177,5 @@ mk_str duda_response_body(struct duda_ctx *d)
 
 bool duda_response_has_started(struct duda_ctx *d)
 {
-    return duda_response_head_is_final(d) || d->output == DUDA_OUTPUT_TUNNEL;
+    return duda_head_is_final(d) || d->output == DUDA_OUTPUT_TUNNEL;
 }

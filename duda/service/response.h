@@ -13,12 +13,6 @@ int duda_response_end_append(struct duda_ctx *d);
 /* Like duda_header_add(), but also accepts Duda's own cookies. */
 int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value);
 
-/* Returns whether status and headers are final. Also true if there is no response. */
-static inline bool duda_response_head_is_final(struct duda_ctx *d)
-{
-    return !d->response || d->output == DUDA_OUTPUT_STREAMED;
-}
-
 /* Returns whether the handler has set a status, written a body, or opened a tunnel. */
 bool duda_response_is_set(struct duda_ctx *d);
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <monkey/text.h>
 
-#include "service/response.h"
+#include "service/duda_ctx.h"
 
 /* Returns a DUDA_BEFORE() entry at the source line of another entry. */
 static struct duda_route *new_before(struct mk_config *config, const struct duda_route *entry,
@@ -78,7 +78,7 @@ static void remove_rate_headers(struct duda_ctx *d)
 static int set_rate_headers(struct duda_ctx *d, const struct rate_limit *limit,
                             const struct duda_rate_state *state)
 {
-    if (duda_response_head_is_final(d))
+    if (duda_head_is_final(d))
         return -EALREADY;
     if (mk_response_header(d->response, MK_STR("RateLimit-Limit")).p)
         remove_rate_headers(d);

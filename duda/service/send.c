@@ -91,7 +91,7 @@ int duda_check_preconditions(struct duda_ctx *d, mk_str etag, int64_t modified)
 
 int duda_make_conditional(struct duda_ctx *d, unsigned flags)
 {
-    if (duda_response_head_is_final(d))
+    if (duda_head_is_final(d))
         return -EALREADY;
     d->conditional = (uint8_t)flags;
     return 0;
@@ -107,7 +107,7 @@ duda_verdict duda_auto_etag(struct duda_ctx *d)
 
 int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length)
 {
-    bool is_final = duda_response_head_is_final(d);
+    bool is_final = duda_head_is_final(d);
     d->conditional |= MK_CONDITIONAL_RANGES;
     if (!is_final && d->output != DUDA_OUTPUT_BUFFERED)
         return mk_response_set_body_file(d->response, fd, offset, length);
@@ -174,7 +174,7 @@ int duda_sse_send_sized(struct duda_ctx *d, const struct mk_sse_event *event, si
     event = event ? mk_sized_in(&full, sizeof full, event, event_size) : &comment;
     if (!e)
         e = mk_sse_write(&text.buf, event);
-    if (!e && !duda_response_head_is_final(d))
+    if (!e && !duda_head_is_final(d))
         e = begin_sse_stream(d);
     if (event->retry_ms)
         d->sse_has_retry = true;
@@ -190,7 +190,7 @@ int duda_sse_send_sized(struct duda_ctx *d, const struct mk_sse_event *event, si
 int duda_early_hints(struct duda_ctx *d, mk_str link)
 {
     const struct mk_header line = {MK_STR("Link"), link};
-    if (duda_response_head_is_final(d))
+    if (duda_head_is_final(d))
         return -EALREADY;
     int e = mk_response_send_1xx(d->request, d->response, 103, &line, 1);
     return e == -EOPNOTSUPP || e == -EAGAIN ? 0 : e;

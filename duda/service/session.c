@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "service/cookies.h"
-#include "service/response.h"
 #include "service/session_config.h"
 #include "service/session_request.h"
 #include "service/session_store.h"
@@ -108,7 +107,7 @@ static int defer_session_cookie(struct duda_session *s)
 {
     if (s->writes_cookie)
         return 0;
-    if (duda_response_head_is_final(s->d))
+    if (duda_head_is_final(s->d))
         return -EALREADY;
     s->writes_cookie = true;
     return duda_defer(s->d, write_session_cookie, s);
@@ -142,7 +141,7 @@ static int load_session(struct duda_session *s)
  * the store each time. */
 static int refresh_session(struct duda_session *s)
 {
-    if (!s->exists || duda_session_is_in_memory(s->d) || duda_response_head_is_final(s->d) ||
+    if (!s->exists || duda_session_is_in_memory(s->d) || duda_head_is_final(s->d) ||
         session_now(s) - s->used < duda_session_write_interval_s(s->d->worker_ctx->session_config))
         return 0;
     if (duda_session_is_in_cookie(s->d))
@@ -177,7 +176,7 @@ static int assign_session_id(struct duda_session *s)
     unsigned char bits[DUDA_SESSION_ID_LEN / 2];
     struct duda_cookie_name name;
     struct mk_buf text = mk_buf_fixed(s->id, sizeof s->id);
-    if (duda_response_head_is_final(s->d))
+    if (duda_head_is_final(s->d))
         return -EALREADY;
     if (duda_session_is_in_cookie(s->d)) {
         mk_random(s->number, sizeof s->number);
