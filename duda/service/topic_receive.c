@@ -250,7 +250,8 @@ static int read_relay(struct duda_ctx *d, const struct duda_subscriber *m, struc
     return !duda_topic_id_parse(id, &out->id) || (e && !duda_topic_id_parse(prev, &out->prev)) ? -EPROTO : e;
 }
 
-/* Enqueues the message. With has_gap, enqueues a gap instead; the next call then reads the message again. */
+/* Enqueues the message. With has_gap, enqueues a gap instead; the message, if there is one, is then read
+ * again. */
 static int enqueue_kept(struct duda_topic_receiver *l, struct duda_subscriber *m,
                         const struct kept_message *k, bool has_gap)
 {

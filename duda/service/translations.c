@@ -108,7 +108,7 @@ static bool parse_language(struct mk_config *config, struct duda_catalog *l)
         qsort(l->entries, l->n, sizeof *l->entries, compare_entries);
     for (size_t i = 1; i < l->n; i++)
         if (strcmp(l->entries[i - 1].name, l->entries[i].name) == 0) {
-            mk_config_error(config, NULL, NULL, "translations/%s.txt: the key `%s` is there twice", l->name,
+            mk_config_error(config, NULL, NULL, "translations/%s.txt: the key `%s` appears twice", l->name,
                             l->entries[i].name);
             return false;
         }

@@ -98,7 +98,7 @@ def test_service_without_translations_returns_keys(monkey, tmp_path):
 
 @pytest.mark.parametrize("english, german, problem", [
     ("a = 1\nnonsense\n", "", "translations/en.txt, line 2: expected `key = text`"), ("a b = 1\n", "", "translations/en.txt, line 1: expected"),
-    ("a = 1\n", "a = 1\nb = 2\n", "translations/de.txt: the key `b` is not in en.txt"), ("a = 1\na = 2\n", "", "translations/en.txt: the key `a` is there twice"),
+    ("a = 1\n", "a = 1\nb = 2\n", "translations/de.txt: the key `b` is not in en.txt"), ("a = 1\na = 2\n", "", "translations/en.txt: the key `a` appears twice"),
     ("a = " + "x" * (1 << 20), "", "translations/en.txt: larger than 1 MB")], ids=range(5))
 def test_mistake_in_a_file_is_a_configuration_error(words, english, german, problem):
     server = words(english, german, expect_start=False)

@@ -119,7 +119,7 @@ static int fetch_endpoints(struct duda_ctx *d, struct oidc_provider *p)
                               mk_str_ends(issuer, MK_STR("/")) ? "" : "/");
     int e = url.p ? fetch_json(d, p, url, &request, &endpoints_schema, &found, NULL) : -ENOMEM;
     if (!e && !mk_str_eq(found.issuer, issuer))
-        e = provider_error(d, p, -EPROTO, "the provider has another issuer than the configuration");
+        e = provider_error(d, p, -EPROTO, "the issuer of the provider is not the configured one");
     if (e)
         return e;
     p->endpoints = (struct oidc_endpoints){.issuer = issuer,
