@@ -319,13 +319,16 @@ class Links:
         return "".join(pieces)
 
     def blocks(self, comment):
-        """Converts a whole comment: paragraphs and indented code."""
-        out, paragraph = [], []
+        """Converts a whole comment: paragraphs, lists, tables and indented code."""
+        out, paragraph, table = [], [], []
 
         def end():
             if paragraph:
                 out.append(self.text(" ".join(paragraph)))
                 paragraph.clear()
+            if table:
+                out.append("\n".join(table))
+                table.clear()
 
         code = []
         for line in (comment or "").split("\n") + [""]:
@@ -339,6 +342,8 @@ class Links:
             if line.startswith("- "):
                 end()
                 paragraph.append(line)
+            elif line.startswith("|"):
+                table.append(self.text(line))
             elif line:
                 paragraph.append(line.strip())
             else:
