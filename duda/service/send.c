@@ -39,6 +39,8 @@ int duda_redirect(struct duda_ctx *d, unsigned status, mk_str url)
 {
     if (status < 300 || status > 399 || status == 304)
         return -EINVAL;
+    if (!url.p)
+        return duda_reason(d, -EINVAL, "the URL of a redirect is absent");
     mk_str escaped = escape_url(d, url);
     int e = escaped.p ? duda_header_set(d, "Location", escaped) : -ENOMEM;
     return e ? e : (int)status;

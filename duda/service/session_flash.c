@@ -55,7 +55,7 @@ int duda_flash(struct duda_ctx *d, const char *category, mk_str text)
 
 int duda_flash_redirect(struct duda_ctx *d, const char *category, mk_str text, mk_str url)
 {
-    int e = duda_flash(d, category, text);
+    int e = url.p ? duda_flash(d, category, text) : 0; /* no message about a page that is not shown */
     return e ? e : duda_redirect(d, 303, url);
 }
 

@@ -93,6 +93,7 @@ static int response(struct duda_ctx *d)
     EXPECT(duda_header_set(d, "Set-Cookie", MK_STR("hostile-session=x")) == -EPERM);
     EXPECT(duda_content_type(d, MK_STR("a\r\nb")) == -EINVAL);
     EXPECT(duda_redirect(d, 200, MK_STR("/")) == -EINVAL && duda_redirect(d, 304, MK_STR("/")) == -EINVAL);
+    EXPECT(duda_redirect(d, 303, MK_STR_NULL) == -EINVAL && duda_flash_redirect(d, "info", MK_STR("saved"), MK_STR_NULL) == -EINVAL);
     const char *const urls[] = {"", "//a", "/\\a", "http://a", "/\r\n", "javascript:x"};
     for (size_t i = 0; i < MK_LEN(urls); i++)
         EXPECT(duda_redirect_local(d, 303, mk_str_from_c(urls[i])) == 400);
