@@ -189,7 +189,7 @@ static void print_compile_result(const struct dev_source_unit *unit, double ms)
     if (unit->built.ok && !unit->built.was_cached)
         printf("%s: compiled in %.0f ms\n", unit->label, ms);
     else if (!unit->built.ok)
-        printf("%s: compilation failed; save the file to try again\n", unit->label);
+        printf("%s: compilation failed\n", unit->label);
     fflush(stdout);
 }
 

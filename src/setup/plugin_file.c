@@ -122,8 +122,9 @@ static bool open_object_file(struct mk_plugin_object *o, char message[MK_PLUGIN_
         return fail_to_load(message, dlerror());
     o->plugin = find_plugin_symbol(o->handle);
     bool ok = o->plugin ? mk_plugin_check(o->plugin, message) && mk_plugin_check_copy_to_full_size(o, message)
-                        : mk_plugin_check_set_error(message,
-                                                    "it has no symbol `mk_plugin`: not a plugin of Monkey 2");
+                        : mk_plugin_check_set_error(
+                              message,
+                              "it has no symbol `mk_plugin`: it is a library, or not a plugin of Monkey 2");
     if (!ok)
         mk_plugin_file_close(o);
     return ok;
