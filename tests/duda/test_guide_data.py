@@ -55,6 +55,16 @@ static mk_str make_page(struct duda_ctx *d) { return duda_sprintf(d, "page %d", 
     "sql": ("sql: databases", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show, ""));'),
     "rows": ("Rows as structs", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", add, ""), DUDA_GET("/NAME", find, ""));'),
     "export": ("Large results", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", export, ""));'),
+    "csv": ("CSV", 0, ["sql", "csv"], """
+struct good {
+    int64_t id;
+    mk_str name;
+    double price;
+};
+static const struct duda_schema_field good_members[] = {
+    DUDA_INTEGER(struct good, id), DUDA_STRING(struct good, name), DUDA_DOUBLE(struct good, price)};
+static const struct duda_schema good_schema = DUDA_SCHEMA(struct good, good_members);
+""", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", export, ""));'),
     "rate": ("http: requests to other servers", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
     "preview": ("URLs of other hosts", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", preview, ""));'),
     "thumbnail": ("subprocess: other programs", 0, ["subprocess"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", thumbnail, ""));'),
@@ -86,7 +96,7 @@ SHOWN |= {
     "report": ("Authentication", 0, [], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME/token", create_token, ""), DUDA_GROUP("/NAME", reports));'),
 }
 OF_POSTGRES = ["follow", "import"]
-LIBRARIES = {"mail": "small"}
+LIBRARIES = {"csv": "small", "mail": "small"}
 
 
 def build(folder, name, change=lambda code: code):
@@ -163,6 +173,8 @@ def test_code_blocks_work_with_real_servers(monkey, site):
         assert server.get("/rows", "POST", fields=[("Content-Type", "application/json")], body=json.dumps(desk).encode()).status == 201
         assert json.loads(server.get("/rows?name=desk").text) == [desk] and server.get("/rows?name=none").text == "[]"
         assert server.get("/export").text == "lamp\nsofa\ndesk\n"
+        table = server.get("/csv")
+        assert (table.text, table["Content-Disposition"]) == ("lamp,30.00\r\nsofa,300.00\r\ndesk,19.50\r\n", 'attachment; filename="goods.csv"')
         assert server.get("/rate").text == "/rates?of=EUR is 7"
         assert server.get(f"/preview?url=http://{rates.address}/a").text == f"http://{rates.address}/a: 7 bytes\n"
         assert server.get("/preview?url=http://example.org/").status == 502

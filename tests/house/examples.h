@@ -46,6 +46,8 @@ mk_str data;
 /* ---- duda/csv.h ---- */
 mk_str text;
 void take(unsigned line, unsigned column, mk_str cell);
+size_t n_people = 0;
+struct person *people = NULL;
 /* ---- duda/gzip.h ---- */
 char buf[1000];
 int e, more;

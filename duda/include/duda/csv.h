@@ -47,7 +47,21 @@ MK_API struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *b
  */
 MK_API int duda_csv_next(struct duda_csv *csv, mk_str *cell) MK_API_MUST_USE;
 
-/** A CSV writer. Zero the members that you do not set. */
+/**
+ * A CSV writer. Zero the members that you do not set. A file of any size can be written row by row:
+ *
+ *     int e = 0;
+ *     struct mk_buf row = mk_buf_growing(64 * 1024);
+ *     struct duda_csv_writer csv = {.out = &row, .escape_formulas = true};
+ *     for (size_t i = 0; i < n_people && !e; i++) {
+ *         duda_csv_add(&csv, people[i].name);
+ *         duda_csv_add(&csv, duda_sprintf(d, "%u", people[i].age));
+ *         duda_csv_end_row(&csv);
+ *         e = row.failed ? -EMSGSIZE : duda_write(d, mk_buf_str(&row));
+ *         mk_buf_clear(&row);
+ *     }
+ *     mk_buf_free(&row);
+ */
 struct duda_csv_writer {
     struct mk_buf *out;
     char separator; /**< 0: ',' */

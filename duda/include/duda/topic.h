@@ -97,7 +97,7 @@ MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t timeout_ms, mk_str *o
  * Browsers send the ID of the last event in `Last-Event-ID` when they reconnect an event stream:
  *
  *     struct duda_topic_message m;
- *     int e = duda_topic_subscribe_after(d, MK_STR("news"), duda_header(d, "Last-Event-ID"));
+ *     int e = duda_topic_subscribe_after(d, MK_STR("news"), duda_sse_last_id(d));
  *     size_t mark = duda_arena_mark(d);
  *     while (!e && !(e = duda_topic_receive_message(d, MK_FOREVER, &m))) {
  *         mk_str name = m.has_gap ? MK_STR("gap") : MK_STR("news"), data = m.has_gap ? name : m.data;

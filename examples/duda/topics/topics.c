@@ -82,7 +82,7 @@ static int receive(struct duda_ctx *d, mk_str name, struct mk_sse_event *event)
 /* A browser that reconnects sends the ID of the last event that it got. */
 static int events(struct duda_ctx *d)
 {
-    mk_str name = topic(d), last_id = duda_header(d, "Last-Event-ID");
+    mk_str name = topic(d), last_id = duda_sse_last_id(d);
     struct mk_sse_event event = {.id = MK_STR_NULL};
     int e =
         name.p ? duda_topic_subscribe_after(d, name, last_id) : 400; /* first, so that no message is missed */
