@@ -48,7 +48,7 @@ MK_API struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *b
 MK_API int duda_csv_next(struct duda_csv *csv, mk_str *cell) MK_API_MUST_USE;
 
 /**
- * A CSV writer. Zero the members that you do not set. A file of any size can be written row by row:
+ * A CSV writer. Zero the members that you do not set. To send a file of any size, write it row by row:
  *
  *     int e = 0;
  *     struct mk_buf row = mk_buf_growing(64 * 1024);

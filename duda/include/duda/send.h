@@ -13,8 +13,8 @@ extern "C" {
 /**
  * Redirects the client with 303 (after a form submission), 302, 307 or 308. Return the result from the
  * handler: the status, or -EINVAL if the status is not a redirect or the URL is absent. Spaces, control
- * characters, non-ASCII letters and other characters that are invalid in a URL are percent-encoded. A URL that
- * comes from the client makes this an open redirect: use duda_redirect_local() for such URLs.
+ * characters, non-ASCII letters and other characters that are invalid in a URL are percent-encoded. A URL
+ * that comes from the client makes this an open redirect: use duda_redirect_local() for such URLs.
  *
  *     return duda_redirect(d, 303, MK_STR("/items"));
  */
