@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics that keep messages: an event stream that reconnects gets each message once and in order, or is told of a gap,
-whatever happens to workers and connections in between."""
+"""Topics that keep messages: an event stream that reconnects gets each message once and in order, or gets an event
+for a gap, whatever happens to workers and connections in between."""
 import os
 import random
 import signal

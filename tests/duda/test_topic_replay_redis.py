@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics that keep their messages in Redis: a client may reconnect to any server, and gets each message once and in order, or is told of a gap."""
+"""Topics that keep their messages in Redis: a client may reconnect to any server, and gets each message once
+and in order, or an event for a gap."""
 import random
 import time
 
