@@ -55,7 +55,7 @@ def test_unknown_last_id_is_a_gap(start, last):
     wait_until(lambda: again.seen == ["GAP", "a"], "it gets the gap, and the kept message")
 
 
-def test_client_that_was_away_for_too_long_is_told_of_the_gap(start):
+def test_client_that_was_away_for_too_long_gets_a_gap(start):
     server = start()
     say(server, "0", keep=5)
     stream = Stream(server, last="0", reconnects=False)
@@ -165,4 +165,4 @@ def test_restart_is_a_gap(start):
     server.stop()
     other = start()
     again = Stream(other, last=stream.last)
-    wait_until(lambda: again.seen == ["GAP"], "the messages are gone, and the client is told")
+    wait_until(lambda: again.seen == ["GAP"], "the messages are gone, and the client gets a gap")
