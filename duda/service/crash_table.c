@@ -14,7 +14,7 @@ struct duda_crash_table *duda_crash_table_get(struct mk_config *config)
 /* FNV-1a suffices: the names come from our own program. */
 static uint64_t hash_route_name(mk_str name)
 {
-    uint64_t h = mk_fnv1a(MK_FNV1A, name);
+    uint64_t h = mk_fnv1a(MK_FNV1A_INIT, name);
     return h ? h : 1;
 }
 

@@ -205,7 +205,7 @@ static void make_label_key(struct label_key *key, const mk_str *values, size_t n
 static struct series_entry **find_bucket(struct duda_metrics_cache *cache, unsigned table,
                                          const struct label_key *key)
 {
-    uint64_t hash = MK_FNV1A ^ table; /* unkeyed, because a table has few series, whatever clients send */
+    uint64_t hash = MK_FNV1A_INIT ^ table; /* not keyed: a table has few series, whatever clients send */
     for (size_t i = 0; i < key->n; i++)
         hash = mk_fnv1a(hash, key->values[i]);
     return &cache->buckets[(hash ^ hash >> 32) % BUCKETS];

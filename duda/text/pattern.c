@@ -23,7 +23,7 @@ static atomic_uint n_patterns;
 
 static _Atomic(struct cached_pattern *) *find_slot(mk_str pattern)
 {
-    uint64_t hash = mk_fnv1a(MK_FNV1A, pattern);
+    uint64_t hash = mk_fnv1a(MK_FNV1A_INIT, pattern);
     return &slots[(hash ^ hash >> 32) % SLOTS];
 }
 

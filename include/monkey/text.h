@@ -111,14 +111,14 @@ struct mk_hash_key {
  * collisions. */
 MK_API uint64_t mk_hash(const struct mk_hash_key *key, mk_str text);
 /** The initial value for mk_fnv1a(). */
-#define MK_FNV1A UINT64_C(0xcbf29ce484222325)
+#define MK_FNV1A_INIT UINT64_C(0xcbf29ce484222325)
 /** Adds a byte to a hash: see mk_fnv1a(). */
 static inline uint64_t mk_fnv1a_byte(uint64_t hash, char c)
 {
     return (hash ^ MK_API_CAST(unsigned char, c)) * UINT64_C(0x100000001b3);
 }
 /**
- * Adds a text to a hash (FNV-1a, 64 bits), whose initial value is MK_FNV1A. The hash is the same on every
+ * Adds a text to a hash (FNV-1a, 64 bits), whose initial value is MK_FNV1A_INIT. The hash is the same on every
  * machine, and anyone can create collisions: for untrusted keys, use mk_hash(). The low bits of the hash
  * depend only on the low bits of the characters, so fold the hash for a small table: `hash ^ hash >> 32`.
  */

@@ -238,7 +238,7 @@ unsigned mk_stat_find(const struct mk_stat_registry *r, const char *name)
  * set. */
 static uint64_t series_id(unsigned table, unsigned n_labels, const mk_str *values)
 {
-    uint64_t id = MK_FNV1A ^ table;
+    uint64_t id = MK_FNV1A_INIT ^ table;
     for (unsigned i = 0; i < n_labels; i++)
         id = mk_fnv1a_byte(mk_fnv1a(id, values[i]), '\xff');
     return id ? id : 1;

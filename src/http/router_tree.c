@@ -38,7 +38,7 @@ void mk_router_tree_fini(struct mk_router_tree *t)
 /* The strings come from the program, so clients cannot provoke collisions. */
 static uint32_t text_hash(mk_router_node_id parent, mk_str text)
 {
-    uint64_t hash = mk_fnv1a(MK_FNV1A ^ parent * UINT64_C(2654435761), text);
+    uint64_t hash = mk_fnv1a(MK_FNV1A_INIT ^ parent * UINT64_C(2654435761), text);
     return (uint32_t)(hash ^ hash >> 32);
 }
 

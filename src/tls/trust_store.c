@@ -151,7 +151,7 @@ static void add_file_to_stamp(void *ctx, const char *file)
     const uint64_t facts[] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size,
                               (uint64_t)st.st_ctim.tv_sec, (uint64_t)st.st_ctim.tv_nsec};
     all->n++;
-    all->sum += mk_fnv1a(MK_FNV1A, mk_str_of((const char *)facts, sizeof facts)); /* independent of order */
+    all->sum += mk_fnv1a(MK_FNV1A_INIT, mk_str_of((const char *)facts, sizeof facts)); /* in any order */
 }
 
 static void refresh_shared_store(void)

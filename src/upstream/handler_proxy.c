@@ -78,7 +78,7 @@ static void proxy_choose_server(const struct mk_proxy *p, struct mk_upstream_con
     *options =
         (struct mk_upstream_conn_options){.server = -1,
                                           /* a client that finds a collision only influences its own server */
-                                          .hash = mk_fnv1a(MK_FNV1A, key),
+                                          .hash = mk_fnv1a(MK_FNV1A_INIT, key),
                                           .has_hash = key.p,
                                           .client = mk_request_client_addr(p->handler.request)};
     if (r->sticky.p)

@@ -89,7 +89,7 @@ void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot)
  * state. */
 static uint64_t hash_server_key(mk_str upstream, mk_str server)
 {
-    uint64_t key = mk_fnv1a(mk_fnv1a_byte(mk_fnv1a(MK_FNV1A, upstream), '\n'), server);
+    uint64_t key = mk_fnv1a(mk_fnv1a_byte(mk_fnv1a(MK_FNV1A_INIT, upstream), '\n'), server);
     return key ? key : 1;
 }
 

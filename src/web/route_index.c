@@ -64,7 +64,7 @@ struct index_builder {
 static void builder_add_entry(struct index_builder *m, mk_str text, bool is_whole, size_t route)
 {
     struct mk_route_index *x = m->index;
-    uint32_t hash = fold_hash(mk_fnv1a(MK_FNV1A, text), is_whole), *at = &x->starts[hash & x->mask];
+    uint32_t hash = fold_hash(mk_fnv1a(MK_FNV1A_INIT, text), is_whole), *at = &x->starts[hash & x->mask];
     size_t *longest = is_whole ? &x->exact_max : &x->folder_max;
     *longest = mk_max(*longest, text.len);
     if (!m->is_counting)
@@ -161,7 +161,7 @@ static size_t find_by_exact_or_folder(const struct mk_route_index *x, size_t fro
 {
     size_t best = x->n, longest = mk_max(x->folder_max, path.len <= x->exact_max ? path.len : 0),
            len = mk_min(path.len, longest);
-    uint64_t hash = MK_FNV1A;
+    uint64_t hash = MK_FNV1A_INIT;
     for (size_t i = 0; i < len; i++) {
         hash = mk_fnv1a_byte(hash, path.p[i]);
         if (path.p[i] == '/' && i < x->folder_max)

@@ -97,7 +97,7 @@ PyObject *scope_template(PyObject *root_path, bool is_websocket)
 
 static unsigned hash_text(mk_str text)
 {
-    uint64_t hash = mk_fnv1a(MK_FNV1A, text);
+    uint64_t hash = mk_fnv1a(MK_FNV1A_INIT, text);
     return (unsigned)((hash ^ hash >> 32) % CACHE_SIZE);
 }
 

@@ -69,7 +69,7 @@ static mk_str read_migration_file(struct reading *r, mk_str folder, const char *
  * add them. */
 static void compute_checksum(mk_str text, char out[17])
 {
-    uint64_t sum = MK_FNV1A;
+    uint64_t sum = MK_FNV1A_INIT;
     for (size_t i = 0; i < text.len; i++)
         if (text.p[i] != '\r')
             sum = mk_fnv1a_byte(sum, text.p[i]);

@@ -130,12 +130,12 @@ static void hash_random_keys_differ(void **state)
 static void fnv1a_has_known_values(void **state)
 {
     (void)state;
-    assert_true(mk_fnv1a(MK_FNV1A, MK_STR("")) == UINT64_C(0xcbf29ce484222325));
-    assert_true(mk_fnv1a(MK_FNV1A, MK_STR_NULL) == MK_FNV1A);
-    assert_true(mk_fnv1a(MK_FNV1A, MK_STR("a")) == UINT64_C(0xaf63dc4c8601ec8c));
-    assert_true(mk_fnv1a(MK_FNV1A, MK_STR("foobar")) == UINT64_C(0x85944171f73967e8));
-    assert_true(mk_fnv1a(MK_FNV1A, MK_STR("\xff")) == UINT64_C(0xaf64724c8602eb6e)); /* bytes are unsigned */
-    assert_true(mk_fnv1a_byte(mk_fnv1a(MK_FNV1A, MK_STR("fooba")), 'r') == UINT64_C(0x85944171f73967e8));
+    assert_true(mk_fnv1a(MK_FNV1A_INIT, MK_STR("")) == UINT64_C(0xcbf29ce484222325));
+    assert_true(mk_fnv1a(MK_FNV1A_INIT, MK_STR_NULL) == MK_FNV1A_INIT);
+    assert_true(mk_fnv1a(MK_FNV1A_INIT, MK_STR("a")) == UINT64_C(0xaf63dc4c8601ec8c));
+    assert_true(mk_fnv1a(MK_FNV1A_INIT, MK_STR("foobar")) == UINT64_C(0x85944171f73967e8));
+    assert_true(mk_fnv1a(MK_FNV1A_INIT, MK_STR("\xff")) == UINT64_C(0xaf64724c8602eb6e)); /* unsigned bytes */
+    assert_true(mk_fnv1a_byte(mk_fnv1a(MK_FNV1A_INIT, MK_STR("fooba")), 'r') == UINT64_C(0x85944171f73967e8));
 }
 
 int main(void)
