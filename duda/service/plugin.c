@@ -72,8 +72,9 @@ static const struct mk_conf_key keys[] = {
      .min = 64 << 10,
      .max = (uint64_t)1 << 34,
      .help = "Memory for the messages that topics keep (duda_topic_publish_kept()), shared by all "
-             "workers and allocated on first use. When it is full, the topic that was published to least "
-             "recently loses its messages. A new size discards all messages."},
+             "workers and allocated on first use. A topic uses at most a quarter of it. When it is full, "
+             "topics of similar size compete: those that together use the most memory lose their oldest "
+             "messages. A new size discards all messages."},
     {.name = "WritablePaths",
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),

@@ -11,21 +11,24 @@
 
 enum { BLOCK = 256, NAME_MAX_LEN = 127, LOCK_MS = 200, BUCKETS_PER_BLOCK = BLOCK / sizeof(uint32_t) };
 
-/* A topic. Topics with messages form a list in the order of their last publication. */
+/* A topic. The topics of a size class form a list in the order of their last publication. */
 struct topic {
     uint32_t next_in_bucket;
     uint32_t newer, older;
     uint32_t first, last; /* messages */
     uint32_t n_messages;
+    uint32_t n_blocks; /* with the block of the topic itself */
     uint64_t hash, epoch, last_number;
     unsigned char len;
     char name[NAME_MAX_LEN];
 };
 
-/* The first block of a message. The following blocks contain only text. */
+/* The first block of a message. The following blocks contain only text. The numbers of a topic's messages are
+ * consecutive. */
 struct message {
-    uint32_t more; /* the next block of this message; also links free blocks */
-    uint32_t next; /* the next message of the topic */
+    uint32_t more;       /* the next block of this message; also links free blocks */
+    uint32_t next, prev; /* messages of the topic; prev of the first one is undefined */
+    uint32_t jump;       /* the message whose number is jump_target(number); undefined if it was dropped */
     uint32_t len;
     uint64_t number;
     unsigned char kind;
@@ -48,13 +51,22 @@ enum {
     TEXT_MORE = BLOCK - (int)offsetof(struct text_block, text)
 };
 
+/* The topics that use from 2^i to 2^(i+1) - 1 blocks, where i is the index of the class. */
+struct size_class {
+    uint32_t newest, oldest; /* list of topics */
+    uint32_t n_blocks;       /* of all its topics */
+};
+
+enum { SIZE_CLASSES = 32 };
+
 struct duda_topic_log_memory {
     _Atomic uint32_t is_ready;
     uint32_t n_blocks, n_buckets;
     uint32_t n_touched;           /* blocks that have ever been used; the others take no memory yet */
     uint32_t free_blocks, n_free; /* list of free blocks that were in use before; number of all free ones */
-    uint32_t newest, oldest;      /* list of topics */
+    struct size_class classes[SIZE_CLASSES];
     uint64_t last_epoch;
+    uint64_t n_steps;
     struct mk_hash_key key;
     pthread_mutex_t lock;
     /* n_buckets indexes of topics follow, then the blocks. */
@@ -104,7 +116,8 @@ static uint32_t take_block(struct duda_topic_log_memory *m)
 static void empty_log(struct duda_topic_log_memory *m)
 {
     memset(buckets_of(m), 0, m->n_buckets * sizeof(uint32_t));
-    m->free_blocks = m->n_touched = m->newest = m->oldest = 0;
+    memset(m->classes, 0, sizeof m->classes);
+    m->free_blocks = m->n_touched = 0;
     m->n_free = m->n_blocks;
 }
 
@@ -178,70 +191,99 @@ static uint32_t *find_topic(struct duda_topic_log_memory *m, mk_str name, uint64
     return at;
 }
 
-static void unlink_topic(struct duda_topic_log_memory *m, struct topic *t)
+static struct size_class *class_of(struct duda_topic_log_memory *m, const struct topic *t)
 {
-    *(t->newer ? &topic_at(m, t->newer)->older : &m->newest) = t->older;
-    *(t->older ? &topic_at(m, t->older)->newer : &m->oldest) = t->newer;
+    return &m->classes[31 - __builtin_clz(t->n_blocks)];
+}
+
+static void unlink_topic(struct duda_topic_log_memory *m, const struct topic *t)
+{
+    struct size_class *c = class_of(m, t);
+    *(t->newer ? &topic_at(m, t->newer)->older : &c->newest) = t->older;
+    *(t->older ? &topic_at(m, t->older)->newer : &c->oldest) = t->newer;
+    c->n_blocks -= t->n_blocks;
 }
 
 static void link_as_newest(struct duda_topic_log_memory *m, uint32_t i)
 {
     struct topic *t = topic_at(m, i);
+    struct size_class *c = class_of(m, t);
     t->newer = 0;
-    t->older = m->newest;
-    *(m->newest ? &topic_at(m, m->newest)->newer : &m->oldest) = i;
-    m->newest = i;
+    t->older = c->newest;
+    *(c->newest ? &topic_at(m, c->newest)->newer : &c->oldest) = i;
+    c->newest = i;
+    c->n_blocks += t->n_blocks;
 }
 
-static void drop_first_message(struct duda_topic_log_memory *m, struct topic *t)
+static void link_as_oldest(struct duda_topic_log_memory *m, uint32_t i)
 {
-    uint32_t i = t->first;
+    struct topic *t = topic_at(m, i);
+    struct size_class *c = class_of(m, t);
+    t->older = 0;
+    t->newer = c->oldest;
+    *(c->oldest ? &topic_at(m, c->oldest)->older : &c->newest) = i;
+    c->oldest = i;
+    c->n_blocks += t->n_blocks;
+}
+
+/* The topic becomes the oldest of its class: a topic that loses a message continues to do so until its class
+ * is no longer the largest. */
+static void drop_first_message(struct duda_topic_log_memory *m, uint32_t topic)
+{
+    struct topic *t = topic_at(m, topic);
+    uint32_t i = t->first, n = 0;
     t->first = message_at(m, i)->next;
     if (!t->first)
         t->last = 0;
     t->n_messages--;
-    while (i) {
+    for (; i; n++) {
         uint32_t more = message_at(m, i)->more;
         free_block(m, i);
         i = more;
     }
+    unlink_topic(m, t);
+    t->n_blocks -= n;
+    link_as_oldest(m, topic);
 }
 
 static void drop_topic(struct duda_topic_log_memory *m, uint32_t i)
 {
     struct topic *t = topic_at(m, i);
-    while (t->first)
-        drop_first_message(m, t);
     *find_topic(m, mk_str_of(t->name, t->len), t->hash) = t->next_in_bucket;
     unlink_topic(m, t);
     free_block(m, i);
 }
 
-/* Frees blocks until `n` are free, first those of other topics. `self` is the topic that needs them; 0: a new
- * topic. */
+/* Frees blocks until `n` are free: drops the oldest message of the least recent topic in the class that uses
+ * the most memory. `self` is the topic that needs the blocks; 0: a new one. It is never chosen when it has no
+ * messages: it is then alone in its class and uses one block, and every other topic uses more. */
 static void make_room(struct duda_topic_log_memory *m, uint32_t n, uint32_t self)
 {
-    while (m->n_free < n && m->oldest && m->oldest != self)
-        drop_topic(m, m->oldest);
-    while (m->n_free < n && self && topic_at(m, self)->first)
-        drop_first_message(m, topic_at(m, self));
+    while (m->n_free < n) {
+        const struct size_class *largest = m->classes;
+        for (size_t i = 1; i < SIZE_CLASSES; i++)
+            if (m->classes[i].n_blocks > largest->n_blocks)
+                largest = &m->classes[i];
+        uint32_t topic = largest->oldest;
+        drop_first_message(m, topic);
+        if (!topic_at(m, topic)->first && topic != self)
+            drop_topic(m, topic);
+    }
 }
 
-/* Returns the topic, which becomes the newest; creates it if necessary. A new epoch is greater than all
- * previous ones, so IDs of a dropped topic are never reused. */
-static uint32_t touch_topic(struct duda_topic_log_memory *m, mk_str name, uint64_t now_ms)
+/* Returns the topic; creates it if necessary. A new epoch is greater than all previous ones, so IDs of a
+ * dropped topic are never reused. */
+static uint32_t get_or_create_topic(struct duda_topic_log_memory *m, mk_str name, uint64_t now_ms)
 {
     uint64_t hash = mk_hash(&m->key, name);
     uint32_t i = *find_topic(m, name, hash);
-    if (i) {
-        unlink_topic(m, topic_at(m, i));
-        link_as_newest(m, i);
+    if (i)
         return i;
-    }
     make_room(m, 1, 0);
     i = take_block(m);
     m->last_epoch = now_ms > m->last_epoch ? now_ms : m->last_epoch + 1;
-    *topic_at(m, i) = (struct topic){.hash = hash, .epoch = m->last_epoch, .len = (unsigned char)name.len};
+    *topic_at(m, i) =
+        (struct topic){.hash = hash, .epoch = m->last_epoch, .n_blocks = 1, .len = (unsigned char)name.len};
     memcpy(topic_at(m, i)->name, name.p, name.len);
     *find_topic(m, name, hash) = i;
     link_as_newest(m, i);
@@ -287,17 +329,53 @@ static void read_message(struct duda_topic_log_memory *m, const struct message *
     }
 }
 
+static uint64_t first_number(const struct topic *t)
+{
+    return t->last_number - t->n_messages + 1;
+}
+
+static uint64_t jump_target(uint64_t number)
+{
+    return number & (number - 1);
+}
+
+/* Returns the message with this number, which the topic must have. Each jump clears the lowest bit of a number,
+ * so the number of steps is at most the square of its length in bits. */
+static uint32_t find_message(struct duda_topic_log_memory *m, const struct topic *t, uint64_t number)
+{
+    uint32_t i = t->last;
+    for (; message_at(m, i)->number != number; m->n_steps++)
+        i = jump_target(message_at(m, i)->number) >= number ? message_at(m, i)->jump : message_at(m, i)->prev;
+    return i;
+}
+
+static void link_message(struct duda_topic_log_memory *m, struct topic *t, uint32_t i)
+{
+    struct message *new = message_at(m, i);
+    uint64_t target = jump_target(new->number);
+    new->prev = t->last;
+    new->jump = t->last &&target >= first_number(t) ? find_message(m, t, target) : 0;
+    *(t->last ? &message_at(m, t->last)->next : &t->first) = i;
+    t->last = i;
+    t->last_number = new->number;
+    t->n_messages++;
+}
+
+/* A topic uses at most a quarter of the memory, or one message. */
 static void append_message(struct duda_topic_log_memory *m, uint32_t i, uint32_t keep, unsigned char kind,
                            mk_str text)
 {
     struct topic *t = topic_at(m, i);
-    while (t->n_messages >= keep)
-        drop_first_message(m, t);
-    make_room(m, count_blocks(text.len), i);
-    uint32_t new = write_message(m, kind, text, ++t->last_number);
-    *(t->last ? &message_at(m, t->last)->next : &t->first) = new;
-    t->last = new;
-    t->n_messages++;
+    uint32_t n = count_blocks(text.len), share = m->n_blocks / 4;
+    while (t->first && (t->n_messages >= keep || t->n_blocks + n > share))
+        drop_first_message(m, i);
+    unlink_topic(m, t);
+    link_as_newest(m, i);
+    make_room(m, n, i);
+    link_message(m, t, write_message(m, kind, text, t->last_number + 1));
+    unlink_topic(m, t);
+    t->n_blocks += n;
+    link_as_newest(m, i);
 }
 
 int duda_topic_log_append(const struct duda_topic_log *log, mk_str topic, uint32_t keep, unsigned char kind,
@@ -309,7 +387,7 @@ int duda_topic_log_append(const struct duda_topic_log *log, mk_str topic, uint32
     int e = lock_log(m);
     if (e)
         return e;
-    uint32_t i = touch_topic(m, topic, now_ms);
+    uint32_t i = get_or_create_topic(m, topic, now_ms);
     const struct topic *t = topic_at(m, i);
     *prev = t->last_number ? (struct duda_topic_id){t->epoch, t->last_number} : (struct duda_topic_id){0};
     append_message(m, i, keep, kind, text);
@@ -323,13 +401,11 @@ static uint32_t find_message_after(struct duda_topic_log_memory *m, const struct
                                    const struct duda_topic_id *after, bool *has_gap)
 {
     bool is_known = after->epoch == t->epoch && after->number <= t->last_number;
-    uint64_t number = is_known ? after->number : 0;
-    uint32_t i = t->first;
-    while (i && message_at(m, i)->number <= number)
-        i = message_at(m, i)->next;
-    *has_gap = !duda_topic_id_is_none(after) && (!is_known || (i && message_at(m, i)->number != number + 1) ||
-                                                 (!i && number != t->last_number));
-    return i;
+    uint64_t number = is_known ? after->number : 0, first = first_number(t);
+    *has_gap = !duda_topic_id_is_none(after) && (!is_known || number + 1 < first);
+    if (number == t->last_number)
+        return 0;
+    return number + 1 <= first ? t->first : find_message(m, t, number + 1);
 }
 
 static int read_after(struct duda_topic_log_memory *m, mk_str topic, const struct duda_topic_id *after,
@@ -374,4 +450,9 @@ int duda_topic_log_last(const struct duda_topic_log *log, mk_str topic, struct d
             : (struct duda_topic_id){0};
     unlock_log(m);
     return 0;
+}
+
+uint64_t duda_topic_log_steps(const struct duda_topic_log *log)
+{
+    return log->memory->n_steps;
 }

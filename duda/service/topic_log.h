@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kept messages of topics, in memory that all workers of the server share, also across reloads. Each
- * topic keeps its latest messages; when the memory is full, the topic that was published to least recently
- * loses its messages. A worker may die at any instruction: if it dies in a function below, the log is
- * emptied, and readers see a gap. */
+ * topic keeps its latest messages, in at most a quarter of the memory (or a single message).
+ *
+ * When the memory is full, topics of similar size compete: a size class contains the topics that use from 2^i
+ * to 2^(i+1) - 1 blocks. In the class that uses the most memory, the topic that was published to least recently
+ * loses its oldest messages. So a flood into one topic drops messages of that topic, and a flood of small
+ * topics drops small topics, not a large one.
+ *
+ * A worker may die at any instruction: if it dies in a function below, the log is emptied, and readers see a
+ * gap. */
 #ifndef DUDA_SERVICE_TOPIC_LOG_H
 #define DUDA_SERVICE_TOPIC_LOG_H
 
@@ -35,5 +41,7 @@ int duda_topic_log_read(const struct duda_topic_log *log, mk_str topic, const st
                         struct mk_buf *out, unsigned char *kind, struct duda_topic_id *id, bool *has_gap);
 /* Sets *id to the ID of the last message; zero: the topic has none. Returns 0 or -EBUSY. */
 int duda_topic_log_last(const struct duda_topic_log *log, mk_str topic, struct duda_topic_id *id);
+/* Returns the number of messages that all calls have passed over to find one. Unit tests limit it. */
+uint64_t duda_topic_log_steps(const struct duda_topic_log *log);
 
 #endif

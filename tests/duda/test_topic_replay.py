@@ -140,19 +140,35 @@ def test_message_that_a_full_queue_between_workers_drops_still_arrives(start):
         assert sorted(int(each.split()[0]) for each in stream.seen) == list(range(200))
 
 
-def test_topics_share_bounded_memory(start):
+def test_flood_into_one_topic_leaves_the_messages_of_others(start):
     server = start(top="[DUDA]\n    TopicMemory 64K\n")
     say(server, "first", "quiet")
-    quiet = Stream(server, "quiet", last="0", reconnects=False)
-    wait_until(lambda: quiet.seen == ["first"], "it is kept")
-    quiet.close()
+    first = Stream(server, "loud", reconnects=False)
     for i in range(40):
-        say(server, "x" * 4000, "loud")
-    again = Stream(server, "quiet", last=quiet.last)
-    wait_until(lambda: again.seen == ["GAP"], "the quiet topic has lost its message, and says so")
-    assert server.get("/say/loud?keep=5", "POST", body=b"x" * 31745).status == 413
+        say(server, str(i) + "x" * 1000, "loud", keep=4000000000)
+    wait_until(lambda: len(first.seen) == 40, "a subscriber gets all")
     loud = Stream(server, "loud", last="0")
-    wait_until(lambda: 5 <= len(loud.seen) < 20, "the loud one keeps what fits")
+    wait_until(lambda: len(loud.seen) >= 8, "the topic keeps its latest messages")
+    assert len(loud.seen) < 16 and loud.seen == first.seen[-len(loud.seen):], "in a quarter of the memory"
+    quiet = Stream(server, "quiet", last="0")
+    wait_until(lambda: quiet.seen == ["first"], "the other topic has its message")
+    assert server.get("/say/loud?keep=5", "POST", body=b"x" * 31745).status == 413
+
+
+def test_flood_of_topics_leaves_a_large_topic(start):
+    server = start(top="[DUDA]\n    TopicMemory 64K\n")
+    say(server, "first", "small")
+    small = Stream(server, "small", last="0", reconnects=False)
+    wait_until(lambda: small.seen == ["first"], "it is kept")
+    small.close()
+    for i in numbers(0, 40):
+        say(server, i, "large")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: say(server, i, "room" + i), numbers(0, 300)))
+    large = Stream(server, "large", last="0")
+    wait_until(lambda: large.seen == numbers(0, 40), "the large topic has all its messages")
+    again = Stream(server, "small", last=small.last)
+    wait_until(lambda: again.seen == ["GAP"], "the least recent small topic has lost its message, and says so")
 
 
 @pytest.mark.processes("it restarts")

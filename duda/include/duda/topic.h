@@ -50,9 +50,15 @@ MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_ser
 /**
  * Publishes a message that the topic keeps, so that a client that was disconnected can receive it later: see
  * duda_topic_subscribe_after(). The topic drops its oldest messages so that at most `keep` remain; pass the
- * same number with each message of a topic. All workers share the memory for kept messages (`TopicMemory` of
- * [DUDA]), which survives reloads. If this memory is full, the topic that was published to least recently
- * loses its messages, and a subscriber that has not received all of them gets a message with `has_gap`.
+ * same number with each message of a topic. A subscriber that has not received all dropped messages gets a
+ * message with `has_gap`.
+ *
+ * All workers share the memory for kept messages (`TopicMemory` of [DUDA]), which survives reloads. A topic
+ * uses at most a quarter of this memory (or one message), and then drops its oldest messages. If the memory is
+ * full, topics of similar size (within a factor of two) compete for it: of the sizes, the one whose topics
+ * together use the most memory loses, and among its topics the one that was published to least recently drops
+ * its oldest messages. So neither a flood of messages into one topic nor a client that creates many small
+ * topics removes the messages of all others.
  *
  * The function stores the message before it delivers it. Returns the results of duda_topic_publish(), but
  * -EAGAIN means that the message was neither stored nor delivered; try again. With `TopicRelay`, Redis keeps

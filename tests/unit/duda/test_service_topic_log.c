@@ -131,32 +131,138 @@ static void topic_log_stores_messages_of_any_length(void **state)
     assert_int_equal(append_n("a", 1000, mk_str_of(content, SIZE)), -EMSGSIZE);
 }
 
-static void topic_log_full_memory_drops_the_least_recent_topic(void **state)
+/* Counts the messages that a topic keeps. */
+static size_t count_kept(const char *topic)
+{
+    struct duda_topic_id at = {0};
+    size_t n = 0;
+    while (next(topic, &at) == 1)
+        n++;
+    return n;
+}
+
+static void append_to_small_topic(int i)
+{
+    char name[32];
+    snprintf(name, sizeof name, "small %d", i);
+    append(name, 3, "news");
+}
+
+static void topic_log_flood_into_one_topic_leaves_the_others(void **state)
 {
     static char content[4000];
     struct duda_topic_id at;
     (void)state;
     memset(content, 'x', sizeof content);
+    append("quiet", 10, "one");
+    const struct duda_topic_id quiet = id;
+    append("quiet", 10, "two");
+    append("loud", UINT32_MAX, "one");
+    const struct duda_topic_id loud = id;
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(append_n("loud", UINT32_MAX, mk_str_of(content, i % 2 ? 10 : sizeof content)), 0);
+    at = quiet;
+    assert_int_equal(next("quiet", &at), 1);
+    assert_string_equal(text, "two");
+    at = loud;
+    assert_int_equal(next("loud", &at), 11); /* the loud topic has dropped its own messages */
+    assert_in_range(count_kept("loud"), 4, 8);
+}
+
+static void topic_log_floods_into_several_topics_leave_a_smaller_one(void **state)
+{
+    static char content[2000];
+    (void)state;
+    memset(content, 'x', sizeof content);
+    append("quiet", 10, "one");
+    for (int i = 0; i < 1000; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "loud %d", i % 7);
+        assert_int_equal(append_n(name, 1000, mk_str_of(content, sizeof content)), 0);
+    }
+    assert_int_equal(count_kept("quiet"), 1);
+}
+
+static void topic_log_flood_of_small_topics_leaves_a_large_one(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++)
+        append("large", 50, "news");
+    for (int i = 0; i < 5000; i++)
+        append_to_small_topic(i);
+    assert_int_equal(count_kept("large"), 50);
+    assert_int_equal(count_kept("small 4999"), 1);
+    assert_int_equal(count_kept("small 4950"), 1);
+    assert_int_equal(count_kept("small 4000"), 0);
+}
+
+static void topic_log_full_memory_drops_the_least_recent_of_similar_topics(void **state)
+{
+    struct duda_topic_id at;
+    (void)state;
     append("old", 10, "one");
     const struct duda_topic_id old = id;
     append("new", 10, "one");
-    const struct duda_topic_id new = id;
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(append_n("new", 100, mk_str_of(content, sizeof content)), 0);
-    at = old;
-    assert_int_equal(next("old", &at), 0);
-    while (at = old, next("old", &at) == 0)
-        assert_int_equal(append_n("new", 100, mk_str_of(content, sizeof content)), 0);
+    for (int i = 0; i < 300; i++) {
+        append_to_small_topic(i);
+        append("new", 1, "again");
+    }
+    assert_int_equal(count_kept("new"), 1);
     at = old;
     assert_int_equal(next("old", &at), 10);
-    for (int i = 0; i < 100; i++) /* the only topic drops its own messages */
-        assert_int_equal(append_n("new", 100, mk_str_of(content, sizeof content)), 0);
-    at = new;
-    assert_int_equal(next("new", &at), 11);
     append("old", 10, "two");
     assert_true(id.epoch > old.epoch); /* IDs of a dropped topic do not return */
     at = old;
     assert_int_equal(next("old", &at), 11);
+}
+
+/* Messages of a quarter of the memory or more replace each other. */
+static void topic_log_huge_messages_fit_alone(void **state)
+{
+    static char content[TEXT_MAX];
+    (void)state;
+    memset(content, 'x', sizeof content);
+    append("quiet", 10, "one");
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(append_n(i % 2 ? "a" : "b", 10, mk_str_of(content, sizeof content)), 0);
+    assert_int_equal(count_kept("a"), 1);
+    assert_int_equal(count_kept("quiet"), 1);
+}
+
+static void topic_log_finds_the_message_after_each_id(void **state)
+{
+    (void)state;
+    for (uint64_t last = 1; last <= 300; last++) {
+        uint32_t keep = 1 + (uint32_t)(last * 7 % 40);
+        append("a", keep, "news");
+        uint64_t first = last - count_kept("a") + 1;
+        assert_true(last - first < keep);
+        for (uint64_t after = 1; after <= last; after++) {
+            struct duda_topic_id at = {id.epoch, after};
+            assert_int_equal(next("a", &at), (after < last) + (after + 1 < first ? 10 : 0));
+            assert_true(at.number == (after == last ? last : after + 1 < first ? first : after + 1));
+        }
+    }
+}
+
+/* A search from the first message would take N * N / 2 steps. */
+static void topic_log_replay_takes_few_steps_per_message(void **state)
+{
+    enum { N = 16000, LARGE = 17 << 20 };
+    struct duda_topic_id at = {0};
+    void *large = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    (void)state;
+    assert_true(large != MAP_FAILED);
+    assert_int_equal(duda_topic_log_init(&messages, large, LARGE), 0);
+    for (int i = 0; i < N; i++)
+        append("a", N, "news");
+    uint64_t steps = duda_topic_log_steps(&messages);
+    assert_in_range(steps, 1, 20 * N);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(next("a", &at), 1);
+    assert_int_equal(next("a", &at), 0);
+    assert_in_range(duda_topic_log_steps(&messages) - steps, 1, 50 * N);
+    munmap(large, LARGE);
 }
 
 static void topic_log_many_topics_leave_the_latest(void **state)
@@ -205,7 +311,13 @@ int main(void)
         fixture_test(topic_log_drops_messages_beyond_keep_and_reports_the_gap, setup, teardown),
         fixture_test(topic_log_unknown_id_is_a_gap, setup, teardown),
         fixture_test(topic_log_stores_messages_of_any_length, setup, teardown),
-        fixture_test(topic_log_full_memory_drops_the_least_recent_topic, setup, teardown),
+        fixture_test(topic_log_flood_into_one_topic_leaves_the_others, setup, teardown),
+        fixture_test(topic_log_floods_into_several_topics_leave_a_smaller_one, setup, teardown),
+        fixture_test(topic_log_flood_of_small_topics_leaves_a_large_one, setup, teardown),
+        fixture_test(topic_log_full_memory_drops_the_least_recent_of_similar_topics, setup, teardown),
+        fixture_test(topic_log_huge_messages_fit_alone, setup, teardown),
+        fixture_test(topic_log_finds_the_message_after_each_id, setup, teardown),
+        fixture_test(topic_log_replay_takes_few_steps_per_message, setup, teardown),
         fixture_test(topic_log_many_topics_leave_the_latest, setup, teardown),
         fixture_test(topic_log_survives_a_dead_process, setup, teardown),
     };
