@@ -115,7 +115,7 @@ def test_every_name_for_users_of_other_frameworks_exists():
             found = re.search(rf"\b{name.split()[1]}\b", program)
         elif re.fullmatch(r"[A-Z]\w+", name):
             found = f"`{name}`" in keys
-        elif re.fullmatch(r"\[[A-Z]+\]", name):
+        elif re.fullmatch(r"\[[A-Z_]+\]", name):
             found = re.search(rf"^## \\?{re.escape(name)[:-2]}", keys, re.MULTILINE) or name in keys
         elif value := re.fullmatch(r"\{\{#?@(\w+)\}\}", name):
             found = f"| `@{value[1]}` |" in declared

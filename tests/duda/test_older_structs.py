@@ -38,7 +38,9 @@ static int load(struct mk_config *config, void **data)
     upstream = mk_upstream_open(config, NULL, "Server", MK_STR("127.0.0.1:9"), OLDER(defaults));
     const struct mk_upstream_dynamic_options hosts = {.max_hosts = 1};
     bool has_hosts = mk_upstream_open_dynamic(config, NULL, "Server", MK_STR("any host"), OLDER(hosts));
-    return upstream && has_hosts ? 0 : -EINVAL;
+    const struct mk_stat_source source = {.name = "older server"};
+    int e = mk_config_add_statistics(config, OLDER(source));
+    return e ? e : upstream && has_hosts ? 0 : -EINVAL;
 }
 
 static bool bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
@@ -70,6 +72,8 @@ static void ask_worker(struct mk_worker *w, struct mk_buf *out)
     add(out, "ended", s->pid);
     mk_worker_cache(w, c);
     add(out, "cache", c->files_max > 0);
+    struct mk_stat_source unknown = {0}, *source = OLDER(unknown);
+    add(out, "source", mk_worker_statistics_at(w, 0, source) && strcmp(source->name, "older server") == 0);
     struct mk_stat_field none = {0}, *field = OLDER(none);
     struct mk_stat_registry *registry = mk_worker_statistics(w);
     unsigned table = mk_stat_find(registry, "upstreams");
@@ -395,7 +399,7 @@ def test_plugin_of_an_earlier_release_runs(monkey, tmp_path):
                             "-l:monkey-readers.so", first=flags)
     server = monkey(plugins=[plugin], sections="[ROUTES]\n    /all older-all\n    /events older-events\n")
     got = dict(line.split("=") for line in server.get("/all", fields=[("Destination", "/to")]).text.splitlines() if "=" in line)
-    assert got == {"reloads": "0", "stats": "1", "ended": "0", "cache": "1", "field": "1", "subprocess": "1", "tls": "0", "certificate": "0",
+    assert got == {"reloads": "0", "stats": "1", "ended": "0", "cache": "1", "source": "1", "field": "1", "subprocess": "1", "tls": "0", "certificate": "0",
                    "destination": "1", "variables": "1", "head": "201", "regex": "1", "sse": "0", "cookie": "0", "request": "1"}
     assert server.get("/events").text == "data: x\n\n"
 
