@@ -69,38 +69,59 @@ struct walk_routes {
 static void walk_routes(struct walk_routes *w, const struct duda_routes *table, size_t prefix,
                         unsigned depth);
 
+/* Adds what a route or a group specifies for itself to what it inherits. */
+static void add_options(struct dev_route *route, const struct duda_route *entry)
+{
+    if (entry->security) {
+        route->security = entry->security;
+        route->security_has_status = entry->kind == DUDA_IS_REQUIRE;
+    }
+    route->has_authentication = route->has_authentication || entry->auth;
+    route->has_authorization = route->has_authorization || (entry->auth && entry->auth->authorize);
+    route->has_rate = route->has_rate || entry->rate;
+}
+
+static void restore_options(struct dev_route *route, const struct dev_route *before)
+{
+    route->security = before->security;
+    route->security_has_status = before->security_has_status;
+    route->has_authentication = before->has_authentication;
+    route->has_authorization = before->has_authorization;
+    route->has_rate = before->has_rate;
+}
+
 static void walk_route_group(struct walk_routes *w, const struct duda_route *group, size_t prefix,
                              unsigned depth)
 {
     const struct dev_route before = w->route;
     w->route.group = group;
     w->route.group_len = prefix;
-    if (group->security)
-        w->route.security = group->security;
+    add_options(&w->route, group);
     walk_routes(w, group->routes, prefix, depth + 1);
+    restore_options(&w->route, &before);
     w->route.group = before.group;
     w->route.group_len = before.group_len;
     w->route.host = before.host;
-    w->route.security = before.security;
     w->route.n_guards = before.n_guards;
+    w->route.sends_problems = before.sends_problems;
 }
 
 /* Middleware applies to all later entries of its table, and to the groups among them. */
 static void add_middleware(struct dev_route *route, const struct duda_route *entry)
 {
-    if (entry->security)
-        route->security = entry->security;
+    add_options(route, entry);
+    if (entry->kind == DUDA_IS_ERROR)
+        route->sends_problems = strcmp(entry->name, "duda_error_problem") == 0;
     if (entry->kind == DUDA_IS_REQUIRE && route->n_guards < DEV_GUARDS_MAX)
         route->guards[route->n_guards++] = entry->status;
 }
 
 static void visit_route(struct walk_routes *w, const struct duda_route *entry)
 {
-    const char *inherited = w->route.security;
-    if (entry->security)
-        w->route.security = entry->security;
+    const struct dev_route before = w->route;
+    add_options(&w->route, entry);
     w->each(&w->route, w->ctx);
-    w->route.security = inherited;
+    restore_options(&w->route, &before);
 }
 
 /* Visits the routes of a table. The object was compiled with the headers of this release, so the entries have
@@ -120,7 +141,7 @@ static void walk_routes(struct walk_routes *w, const struct duda_routes *table, 
         else if (entry->kind == DUDA_IS_HOST)
             w->route.host = entry->path;
         else if (entry->kind == DUDA_IS_BEFORE || entry->kind == DUDA_IS_AROUND ||
-                 entry->kind == DUDA_IS_REQUIRE)
+                 entry->kind == DUDA_IS_REQUIRE || entry->kind == DUDA_IS_ERROR)
             add_middleware(&w->route, entry);
     }
 }

@@ -18,8 +18,13 @@ struct dev_route {
     const struct duda_route *group;  /* the innermost group; NULL: none */
     size_t group_len;                /* length of the group prefix in the pattern */
     const char *security;            /* see struct duda_route; NULL: none is documented */
+    bool security_has_status;        /* a DUDA_REQUIRE() entry set `security`: `guards` has its status */
+    bool has_authentication;         /* `.auth` of the route or of a group */
+    bool has_authorization;          /* with `.authorize` */
+    bool has_rate;                   /* `.rate` of the route or of a group */
     unsigned guards[DEV_GUARDS_MAX]; /* statuses that DUDA_REQUIRE() entries may send */
     size_t n_guards;
+    bool sends_problems; /* the last DUDA_ERROR() is duda_error_problem() */
 };
 
 struct dev_introspection {

@@ -103,6 +103,17 @@ int duda_link_add(struct duda_ctx *d, const char *rel, mk_str url)
     return e;
 }
 
+/* ---- Query parameters ---- */
+
+static const struct duda_schema_field page_fields[] = {DUDA_PAGE_FIELDS(struct duda_page_parameters)};
+const struct duda_schema duda_page_query =
+    DUDA_SCHEMA(struct duda_page_parameters, page_fields, .allow_unknown = true);
+
+static const struct duda_schema_field cursor_fields[] = {
+    DUDA_STRING(struct duda_cursor_parameters, cursor, .optional = true)};
+const struct duda_schema duda_cursor_query =
+    DUDA_SCHEMA(struct duda_cursor_parameters, cursor_fields, .allow_unknown = true);
+
 /* ---- Pages ---- */
 
 static mk_str format_number(char buf[NUMBER_SIZE], int64_t n)
@@ -135,6 +146,8 @@ duda_verdict duda_page_read_sized(struct duda_ctx *d, struct duda_page *page, si
     if (!e && full.size_max > 0)
         e = read_number(d, "per_page", limit(full.size_max, DUDA_PAGE_MAX), &full.size);
     full.offset = (full.number - 1) * full.size;
+    if (full.total == 0)
+        full.total = -1; /* unknown, unless the handler counts the items */
     mk_sized_out(page, page_size, &full, sizeof full);
     return e;
 }
@@ -152,7 +165,7 @@ int duda_page_links_sized(struct duda_ctx *d, const struct duda_page *page, size
     page = mk_sized_in(&full, sizeof full, page, page_size);
     struct mk_buf line = mk_buf_growing(LINKS_MAX);
     int64_t size = limit(page->size, DUDA_PAGE_MAX), number = limit(page->number, DUDA_PAGE_MAX),
-            last = page->total > 0 ? (page->total - 1) / size + 1 : 0;
+            last = page->total > 0 ? (page->total - 1) / size + 1 : page->total == 0;
     if (number > 1) {
         append_page_link(d, &line, "first", 1);
         append_page_link(d, &line, "prev", last && number > last ? last : number - 1);

@@ -90,6 +90,11 @@ static const duda_schema_field whole_fields[] = {
     DUDA_ENUM(whole, state, states), DUDA_BYTES(whole, bytes), DUDA_OBJECT(whole, one, &part_schema),
     DUDA_LIST(whole, tags, n_tags, DUDA_KIND_STRING), DUDA_MAP(whole, parts, n_parts, &part_schema)};
 static const duda_schema whole_schema = DUDA_SCHEMA(whole, whole_fields);
+struct search {
+    int64_t page, per_page;
+};
+static const duda_schema_field search_fields[] = {DUDA_PAGE_FIELDS(search)};
+static const duda_schema search_schema = DUDA_SCHEMA(search, search_fields);
 
 DUDA_COUNTER(orders, "orders_total", "Orders.", "country");
 DUDA_GAUGE(carts, "carts", "Carts.");
@@ -123,6 +128,8 @@ static int list(duda_ctx *d)
     duda_sse_set_keep_alive(d, 1000);
     e = e ? e : duda_sse_send(d, &event);
     whole w = {};
+    search found = {};
+    e = e ? e : duda_bind_query(d, &search_schema, &found);
     return e ? e : duda_send_json_struct(d, &whole_schema, &w);
 }
 

@@ -18,14 +18,14 @@ SOURCE = r"""
 
 static int page(struct duda_ctx *d)
 {
-    int64_t total = 0, next = 0;
+    int64_t total = -1, next = 0;
     struct duda_page page = {.size = 10, .size_max = duda_query(d, "fixed").p ? 0 : 50};
     int e = duda_page_read(d, &page);
     if (e)
         return e;
-    (void)duda_query_int(d, "total", &total);
     (void)duda_query_int(d, "next", &next);
-    page.total = total;
+    if (duda_query_int(d, "total", &total))
+        page.total = total;
     page.has_next = next;
     e = duda_page_links(d, &page);
     return e ? e : duda_printf(d, "%lld %lld %lld\n", (long long)page.number, (long long)page.size, (long long)page.offset);
@@ -80,6 +80,9 @@ def links_of(answer):
     ("next=1", "1 10 0", {"next": 2}),
     ("page=2&next=1", "2 10 10", {"first": 1, "prev": 1, "next": 3}),
     ("page=3&per_page=50", "3 50 100", {"first": 1, "prev": 2}),
+    ("total=0", "1 10 0", {"last": 1}),
+    ("total=0&next=1", "1 10 0", {"last": 1}),
+    ("page=2&total=0", "2 10 10", {"first": 1, "prev": 1, "last": 1}),
     ("total=10", "1 10 0", {"last": 1}),
     ("total=11", "1 10 0", {"next": 2, "last": 2}),
     ("page=2&total=30", "2 10 10", {"first": 1, "prev": 1, "next": 3, "last": 3}),

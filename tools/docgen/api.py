@@ -247,6 +247,10 @@ class Reader:
             named = re.search(r"(\w+)\(|(\w+);$", code)
             self.add("type", named[1] or named[2], code)
         elif line.startswith("MK_API "):
+            variable = re.fullmatch(r"MK_API extern const struct \w+ (\w+);", code.strip())
+            if variable:
+                self.add("type", variable[1], code)
+                return
             name = re.search(rf"\b({self.book.names}_\w+)\(", code)[1]
             if name.endswith("_sized"):  # the inline function below calls it: monkey/sized.h
                 return

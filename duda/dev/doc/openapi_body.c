@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doc/openapi_body.h"
 
+#include "doc/openapi_security.h"
 #include "status_phrase.h"
 
 #include <stdio.h>
@@ -65,10 +66,16 @@ void dev_openapi_write_request_body(struct mk_json_writer *w, struct dev_json_sc
 
 /* ---- Responses ---- */
 
+/* The sender of a response. Errors of the middleware, `.auth` and `.rate` have the error page of the server,
+ * whose format depends on the configuration and on the client, so the document does not describe it. The bind
+ * functions always send problem details. */
+enum origin { OF_HANDLER, OF_MIDDLEWARE, OF_BIND };
+
 struct response_writer {
     struct mk_json_writer *json;
     struct dev_json_schemas *named;
     const struct duda_route *line;
+    bool has_rate, sends_problems;
     unsigned statuses[STATUSES_MAX]; /* statuses already written */
     size_t n;
 };
@@ -111,12 +118,12 @@ static void write_usual_content(const struct response_writer *w)
     mk_json_end_object(w->json);
 }
 
-/* Duda and its middleware always send problem details; the handler may send a body of its own. */
-static void write_error_content(const struct response_writer *w, bool is_of_handler)
+/* Writes problem details, or the body of the handler. */
+static void write_error_content(const struct response_writer *w, enum origin origin)
 {
     struct mk_json_writer *json = w->json;
     mk_json_begin_object(mk_json_key(json, "content"));
-    if (w->line->problem && is_of_handler) {
+    if (w->line->problem && origin == OF_HANDLER) {
         write_media_type(json, w->named, MK_STR("application/json"), w->line->problem, false);
     } else {
         mk_json_begin_object(mk_json_key(json, "application/problem+json"));
@@ -128,7 +135,29 @@ static void write_error_content(const struct response_writer *w, bool is_of_hand
     mk_json_end_object(json);
 }
 
-static void write_response(struct response_writer *w, unsigned status, bool is_of_handler)
+static void write_integer_header(struct mk_json_writer *w, const char *name, const char *description)
+{
+    mk_json_begin_object(mk_json_key(w, name));
+    mk_json_cstr(mk_json_key(w, "description"), description);
+    mk_json_begin_object(mk_json_key(w, "schema"));
+    mk_json_cstr(mk_json_key(w, "type"), "integer");
+    mk_json_end_object(w);
+    mk_json_end_object(w);
+}
+
+/* Writes the headers of a route with `.rate`. */
+static void write_rate_headers(struct mk_json_writer *w, bool is_rejected)
+{
+    mk_json_begin_object(mk_json_key(w, "headers"));
+    write_integer_header(w, "RateLimit-Limit", "Number of requests that a time window allows.");
+    write_integer_header(w, "RateLimit-Remaining", "Number of requests left in the time window.");
+    write_integer_header(w, "RateLimit-Reset", "Seconds until the time window ends.");
+    if (is_rejected)
+        write_integer_header(w, "Retry-After", "Seconds until the client may try again.");
+    mk_json_end_object(w);
+}
+
+static void write_response(struct response_writer *w, unsigned status, enum origin origin)
 {
     char key[12];
     for (size_t i = 0; i < w->n; i++)
@@ -139,10 +168,12 @@ static void write_response(struct response_writer *w, unsigned status, bool is_o
     snprintf(key, sizeof key, "%u", status);
     mk_json_begin_object(mk_json_key(w->json, key));
     mk_json_cstr(mk_json_key(w->json, "description"), dev_status_phrase(status));
+    if (w->has_rate && (status < 400 || status == 429))
+        write_rate_headers(w->json, status == 429);
     if (w->n == 0 && status < 400)
         write_usual_content(w);
-    else if (status >= 400)
-        write_error_content(w, is_of_handler);
+    else if (status >= 400 && (origin != OF_MIDDLEWARE || w->sends_problems))
+        write_error_content(w, origin);
     mk_json_end_object(w->json);
     w->statuses[w->n++] = status;
 }
@@ -156,41 +187,60 @@ static void write_declared_responses(struct response_writer *w)
     while (rest.len) {
         mk_str word = mk_str_word(&rest);
         if (mk_num_parse(word, &status))
-            write_response(w, (unsigned)status, true);
+            write_response(w, (unsigned)status, OF_HANDLER);
     }
 }
 
-static void write_implied_list(struct response_writer *w, const unsigned *statuses, size_t n)
+static void write_implied_list(struct response_writer *w, const unsigned *statuses, size_t n,
+                               enum origin origin)
 {
     for (size_t i = 0; i < n; i++)
-        write_response(w, statuses[i], false);
+        write_response(w, statuses[i], origin);
 }
 
-/* Writes the statuses of the middleware, and those that the bind functions send. */
+static bool needs_credentials(const struct dev_route *r)
+{
+    bool is_documented = r->security && dev_openapi_has_security(r->security);
+    return r->has_authentication || (is_documented && !r->security_has_status);
+}
+
+/* Writes the statuses of the middleware, `.auth` and `.rate`, and those that the bind functions send. */
 static void write_implied_responses(struct response_writer *w, const struct dev_route *r)
 {
     static const unsigned of_query[] = {400}, of_json[] = {400, 413, 415, 422},
                           of_form[] = {400, 413, 415, 422};
-    write_implied_list(w, r->guards, r->n_guards);
+    if (needs_credentials(r))
+        write_response(w, 401, OF_MIDDLEWARE);
+    if (r->has_authorization)
+        write_response(w, 403, OF_MIDDLEWARE);
+    if (r->has_rate)
+        write_response(w, 429, OF_MIDDLEWARE);
+    write_implied_list(w, r->guards, r->n_guards, OF_MIDDLEWARE);
     if (w->line->query)
-        write_implied_list(w, of_query, MK_LEN(of_query));
+        write_implied_list(w, of_query, MK_LEN(of_query), OF_BIND);
     if (w->line->request_body)
-        write_implied_list(w, of_json, MK_LEN(of_json));
+        write_implied_list(w, of_json, MK_LEN(of_json), OF_BIND);
     if (w->line->form || w->line->files)
-        write_implied_list(w, of_form, MK_LEN(of_form));
+        write_implied_list(w, of_form, MK_LEN(of_form), OF_BIND);
 }
 
 void dev_openapi_write_responses(struct mk_json_writer *json, struct dev_json_schemas *named,
                                  const struct dev_route *r)
 {
-    struct response_writer w = {.json = json, .named = named, .line = r->line};
+    struct response_writer w = {.json = json,
+                                .named = named,
+                                .line = r->line,
+                                .has_rate = r->has_rate,
+                                .sends_problems = r->sends_problems};
     mk_json_begin_object(mk_json_key(json, "responses"));
     write_declared_responses(&w);
-    if (w.n) {
-        write_implied_responses(&w, r);
-    } else {
+    bool is_declared = w.n > 0;
+    write_implied_responses(&w, r);
+    if (!is_declared) {
         mk_json_begin_object(mk_json_key(json, "default"));
         mk_json_cstr(mk_json_key(json, "description"), "The response of the handler.");
+        if (w.has_rate)
+            write_rate_headers(json, false);
         mk_json_end_object(json);
     }
     mk_json_end_object(json);

@@ -57,6 +57,15 @@ static bool add_scheme(struct dev_security_schemes *schemes, mk_str word)
     return true;
 }
 
+bool dev_openapi_has_security(const char *words)
+{
+    mk_str rest = mk_str_from_c(words);
+    while (rest.len)
+        if (is_known_word(mk_str_word(&rest)))
+            return true;
+    return false;
+}
+
 void dev_openapi_write_security(struct mk_json_writer *w, struct dev_security_schemes *schemes,
                                 const char *words)
 {

@@ -14,6 +14,8 @@ struct dev_security_schemes {
     size_t n;
 };
 
+/* Does `.security` contain a word that OpenAPI can express? */
+bool dev_openapi_has_security(const char *words);
 /* Writes the member `security` of an operation if the words require it. Ignores unknown words. */
 void dev_openapi_write_security(struct mk_json_writer *w, struct dev_security_schemes *schemes,
                                 const char *words);
