@@ -174,7 +174,7 @@ def test_code_blocks_work_with_real_servers(monkey, site):
         assert json.loads(server.get("/rows?name=desk").text) == [desk] and server.get("/rows?name=none").text == "[]"
         assert server.get("/export").text == "lamp\nsofa\ndesk\n"
         table = server.get("/csv")
-        assert (table.text, table["Content-Disposition"]) == ("lamp,30.00\r\nsofa,300.00\r\ndesk,19.50\r\n", 'attachment; filename="goods.csv"')
+        assert (table.text, table["Content-Disposition"]) == ("1,lamp,30.00\r\n2,sofa,300.00\r\n3,desk,19.50\r\n", 'attachment; filename="goods.csv"')
         assert server.get("/rate").text == "/rates?of=EUR is 7"
         assert server.get(f"/preview?url=http://{rates.address}/a").text == f"http://{rates.address}/a: 7 bytes\n"
         assert server.get("/preview?url=http://example.org/").status == 502

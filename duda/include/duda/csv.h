@@ -55,7 +55,7 @@ MK_API int duda_csv_next(struct duda_csv *csv, mk_str *cell) MK_API_MUST_USE;
  *     struct duda_csv_writer csv = {.out = &row, .escape_formulas = true};
  *     for (size_t i = 0; i < n_people && !e; i++) {
  *         duda_csv_add(&csv, people[i].name);
- *         duda_csv_add(&csv, duda_sprintf(d, "%u", people[i].age));
+ *         duda_csv_add_int(&csv, people[i].age);
  *         duda_csv_end_row(&csv);
  *         e = row.failed ? -EMSGSIZE : duda_write(d, mk_buf_str(&row));
  *         mk_buf_clear(&row);
@@ -75,6 +75,10 @@ struct duda_csv_writer {
 
 /** Writes a cell, quoted if necessary. */
 MK_API void duda_csv_add(struct duda_csv_writer *writer, mk_str cell);
+/** Writes a number; `escape_formulas` does not change it. */
+MK_API void duda_csv_add_int(struct duda_csv_writer *writer, int64_t number);
+/** Writes a number with this many decimals, at most 17. Infinities and NaN become empty cells. */
+MK_API void duda_csv_add_double(struct duda_csv_writer *writer, double number, unsigned decimals);
 /** Ends the row with CR LF. */
 MK_API void duda_csv_end_row(struct duda_csv_writer *writer);
 

@@ -3,6 +3,9 @@
 #include <duda/csv.h>
 
 #include <errno.h>
+#include <math.h>
+
+enum { DECIMALS_MAX = 17 };
 
 struct duda_csv duda_csv_of(mk_str text, char separator, struct mk_buf *buf)
 {
@@ -131,13 +134,32 @@ static bool is_formula(mk_str cell)
     return memchr("=+-@\t\r\n", cell.p[0], 7);
 }
 
-void duda_csv_add(struct duda_csv_writer *w, mk_str cell)
+/* Writes the separator if the row has a cell already. Returns the separator. */
+static char begin_cell(struct duda_csv_writer *w)
 {
     char separator = w->separator ? w->separator : ',';
-    bool quoted = needs_quotes(cell, separator);
     if (w->in_row)
         mk_buf_add_char(w->out, separator);
     w->in_row = true;
+    return separator;
+}
+
+void duda_csv_add_int(struct duda_csv_writer *w, int64_t number)
+{
+    (void)begin_cell(w);
+    mk_buf_add_int(w->out, number);
+}
+
+void duda_csv_add_double(struct duda_csv_writer *w, double number, unsigned decimals)
+{
+    (void)begin_cell(w);
+    if (isfinite(number))
+        mk_buf_addf(w->out, "%.*f", (int)(decimals < DECIMALS_MAX ? decimals : DECIMALS_MAX), number);
+}
+
+void duda_csv_add(struct duda_csv_writer *w, mk_str cell)
+{
+    bool quoted = needs_quotes(cell, begin_cell(w));
     if (quoted)
         mk_buf_add_char(w->out, '"');
     if (w->escape_formulas && is_formula(cell))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <duda/csv.h>
+#include <math.h>
 
 #include "unit/test.h"
 
@@ -73,12 +74,33 @@ static void csv_writer_quotes_cells(void **state)
     assert_str(mk_buf_str(&out), "'=1+1\t1\r\n");
 }
 
+static void csv_writer_formats_numbers(void **state)
+{
+    char buffer[512];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
+    struct duda_csv_writer w = {.out = &out, .escape_formulas = true};
+    (void)state;
+    duda_csv_add_int(&w, INT64_MIN);
+    duda_csv_add_int(&w, INT64_MAX);
+    duda_csv_add_int(&w, 0);
+    duda_csv_end_row(&w);
+    duda_csv_add_double(&w, -1.005, 1);
+    duda_csv_add_double(&w, 2, 0);
+    duda_csv_add_double(&w, 0.5, 99);
+    duda_csv_add_double(&w, INFINITY, 2);
+    duda_csv_add_double(&w, NAN, 2);
+    duda_csv_end_row(&w);
+    assert_str(mk_buf_str(&out), "-9223372036854775808,9223372036854775807,0\r\n"
+                                 "-1.0,2,0.50000000000000000,,\r\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(csv_reader_parses_rows),
         cmocka_unit_test(csv_reader_rejects_malformed),
         cmocka_unit_test(csv_writer_quotes_cells),
+        cmocka_unit_test(csv_writer_formats_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
