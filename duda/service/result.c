@@ -25,6 +25,12 @@ int duda_reason(struct duda_ctx *d, int error, const char *fmt, ...)
     return error;
 }
 
+bool duda_result_has_reason(const struct duda_ctx *d, int error)
+{
+    const struct duda_reason *reason = d->extras ? d->extras->reason : NULL;
+    return reason && reason->error == error;
+}
+
 const char *duda_result_reason(struct duda_ctx *d)
 {
     const struct duda_reason *reason = d->extras ? d->extras->reason : NULL;

@@ -16,6 +16,8 @@ unsigned duda_result_errno_to_status(int error);
  * default says that a bearer token is invalid (RFC 6750, section 3.1). */
 void duda_result_add_www_authenticate(struct duda_ctx *d);
 
+/* Has duda_reason() recorded a reason of this error? */
+bool duda_result_has_reason(const struct duda_ctx *d, int error);
 /* Returns the text that duda_reason() set for the result of the handler; NULL if there is none. */
 const char *duda_result_reason(struct duda_ctx *d);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "service/response.h"
+#include "service/result.h"
 #include "service/sse_streams.h"
 #include "service/suspend.h"
 
@@ -40,7 +41,9 @@ int duda_redirect(struct duda_ctx *d, unsigned status, mk_str url)
     if (status < 300 || status > 399 || status == 304)
         return -EINVAL;
     if (!url.p)
-        return duda_reason(d, -EINVAL, "the URL of a redirect is absent");
+        return duda_result_has_reason(d, -EINVAL) /* of duda_url_for() */
+                   ? -EINVAL
+                   : duda_reason(d, -EINVAL, "the URL of a redirect is absent");
     mk_str escaped = escape_url(d, url);
     int e = escaped.p ? duda_header_set(d, "Location", escaped) : -ENOMEM;
     return e ? e : (int)status;

@@ -3,11 +3,13 @@
 #include "service/url.h"
 
 #include <duda/url.h>
+#include <errno.h>
 #include <monkey/text.h>
+#include <stdio.h>
 
 #include "service/route_table.h"
 
-enum { URL_MAX = 8192, NUMBER_SIZE = 32, PARAMS_MAX = 64 };
+enum { URL_MAX = 8192, NUMBER_SIZE = 32, PARAMS_MAX = 64, PROBLEM_SIZE = 512 };
 
 /* A URL that is being built. */
 struct url_builder {
@@ -23,6 +25,8 @@ static bool report_problem(struct url_builder *u, const char *problem, mk_str pa
 {
     duda_log(u->d, MK_LOG_ERROR, "duda_url_for(\"%s\"): %s%s%.*s%s", u->name, problem, param.p ? " `" : "",
              MK_STR_ARG(param), param.p ? "`" : "");
+    (void)duda_reason(u->d, -EINVAL, "duda_url_for(\"%s\"): %s%s%.*s%s", u->name, problem,
+                      param.p ? " `" : "", MK_STR_ARG(param), param.p ? "`" : "");
     return false;
 }
 
@@ -33,6 +37,15 @@ static bool has_name(const struct duda_route *r, const char *name)
     return strcmp(r->url_name ? r->url_name : r->name, name) == 0;
 }
 
+static void report_ambiguity(struct url_builder *u, const struct duda_route *a, const struct duda_route *b)
+{
+    char text[PROBLEM_SIZE];
+    snprintf(text, sizeof text,
+             "routes with different patterns have this name, at %s:%d and %s:%d: give them a `.url_name`",
+             a->file, a->line, b->file, b->line);
+    (void)report_problem(u, text, MK_STR_NULL);
+}
+
 static const struct duda_route_entry *find_route(struct url_builder *u)
 {
     const struct duda_route_table *t = u->d->route_entry->table;
@@ -41,8 +54,7 @@ static const struct duda_route_entry *find_route(struct url_builder *u)
         if (!has_name(entry->route, u->name))
             continue;
         if (found && !mk_str_eq(found->pattern, entry->pattern)) {
-            (void)report_problem(u, "several patterns have this name: give the routes a `.url_name`",
-                                 MK_STR_NULL);
+            report_ambiguity(u, found->route, entry->route);
             return NULL;
         }
         found = entry;

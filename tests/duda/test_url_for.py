@@ -93,3 +93,24 @@ def test_same_url_name_of_different_patterns_is_an_error_at_startup(monkey, tmp_
     server.exit_code = 3
     server.wait()
     assert "odd.c:4: another route with a different pattern has the same `.url_name`" in server.log
+
+
+def test_ambiguous_name_reports_both_places(monkey, tmp_path):
+    """Two files may have a static function of the same name; only duda_url_for() with that name fails."""
+    source = """#include <duda.h>
+static int list(struct duda_ctx *d)
+{
+    mk_str url = duda_url_for(d, "list", duda_value_null());
+    return duda_redirect(d, 303, url);
+}
+static int named(struct duda_ctx *d) { return duda_redirect(d, 303, duda_url_for(d, "named", duda_value_null())); }
+DUDA_SERVICE(twins, DUDA_GET("/a", list),
+             DUDA_GET("/named", named),
+             DUDA_GET("/b", list));
+"""
+    server = monkey(plugins=[services.build(tmp_path, "twins", source)])
+    server.allow("duda_url_for")
+    assert server.get("/named")["Location"] == "/named"
+    assert server.get("/a").status == 500
+    server.err.wait_for(r'duda_url_for."list".: routes with different patterns have this name, at \S*twins.c:8 and \S*twins.c:10: give them a `.url_name`')
+    assert "the URL of a redirect is absent" not in server.log
