@@ -31,6 +31,8 @@ static void free_task(struct duda_after_task *a)
     if (a->next)
         a->next->link = a->link;
     a->worker_ctx->n_after_tasks--;
+    if (a->worker_ctx->count_task)
+        a->worker_ctx->count_task(-1);
     mk_worker_unref(a->worker_ctx->worker);
     mk_mem_free(a);
 }
@@ -84,6 +86,8 @@ static struct duda_after_task *new_task(struct duda_ctx *d, const char *name, co
         a->next->link = &a->next;
     worker_ctx->after_tasks = a;
     worker_ctx->n_after_tasks++;
+    if (worker_ctx->count_task)
+        worker_ctx->count_task(1);
     mk_worker_ref(worker_ctx->worker);
     return a;
 }

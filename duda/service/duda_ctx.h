@@ -54,7 +54,8 @@ struct duda_worker_ctx {
     struct duda_ctx *drain_listeners;    /* event streams, and handlers that called duda_end_on_drain() */
     struct duda_after_task *after_tasks; /* tasks that wait for the end of a request, or run after it */
     uint32_t n_after_tasks, after_tasks_max;
-    struct mk_timer sse_timer; /* sends keep-alive comments in idle event streams */
+    void (*count_task)(int change); /* counts these tasks for `monkey test`; NULL: not in a test */
+    struct mk_timer sse_timer;      /* sends keep-alive comments in idle event streams */
     bool sse_timer_runs;
     uint64_t sse_timer_at;                 /* when the timer is due */
     uint32_t sse_keep_alive_ms;            /* default interval of all streams; 0: no comments */

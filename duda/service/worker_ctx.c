@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker_ctx.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <monkey/clock.h>
 
@@ -86,6 +87,15 @@ static void check_dead_workers(struct mk_timer *t)
         mk_timer_set(&worker_ctx->dead_worker_timer, worker_ctx->worker, LOOK_MS);
 }
 
+/* The program of `monkey test` defines this function. */
+static void (*find_task_counter(void))(int)
+{
+    void (*count)(int) = NULL;
+    void *found = dlsym(RTLD_DEFAULT, "duda_test_count_task");
+    memcpy(&count, &found, sizeof count);
+    return count;
+}
+
 int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_config *settings)
 {
     struct duda_worker_ctx *worker_ctx = mk_mem_zalloc(1, sizeof *worker_ctx);
@@ -100,6 +110,7 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
     worker_ctx->rules = &settings->rules;
     worker_ctx->sse_keep_alive_ms = settings->sse_keep_alive_ms;
     worker_ctx->after_tasks_max = settings->after_tasks_max;
+    worker_ctx->count_task = find_task_counter();
     worker_ctx->session_config = settings->session_config;
     worker_ctx->scopes = settings->scopes;
     worker_ctx->n_scopes = settings->n_services;

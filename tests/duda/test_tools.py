@@ -101,7 +101,7 @@ DUDA_TEST(all)
     duda_expect_status(t, r, 404);
     duda_expect_int(t, r.body.len, 3);
     duda_expect_contains(t, r.body, "\"none\"");
-    duda_expect_text(t, duda_test_response_header(&r, "X-None"), "");
+    duda_expect_text(t, duda_test_response_header(r, "X-None"), "");
     const char *a = "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789a\n";
     duda_expect_text(t, mk_str_from_c(a), "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234"
                                           "567890123456789b");
@@ -117,7 +117,7 @@ def test_failure_messages_show_expected_and_actual_values(call, odd, tmp_path):
         '  odd_test.c:5: expected status 404, got 200 with "/items/7 </script>"',
         "  odd_test.c:6: r.body.len: expected 3, got 18",
         '  odd_test.c:7: r.body: expected "\\"none\\"" in it, got "/items/7 </script>"',
-        '  odd_test.c:8: duda_test_response_header(&r, "X-None"): expected "", got nothing',
+        '  odd_test.c:8: duda_test_response_header(r, "X-None"): expected "", got nothing',
         '  odd_test.c:10: mk_str_from_c(a): expected ..."678901234567890123456789b", got ..."678901234567890123456789a\\n"',
         "  GET / /: the request is invalid", "not ok odd.all", "1 of 1 test failed"]
 
@@ -212,8 +212,8 @@ def test_test_client_sends_requests_and_reads_responses(call, odd, tmp_path):
         '#include <duda/test.h>\nDUDA_TEST(all)\n{\n'
         '    struct duda_test_response r = duda_test_send(t, &(struct duda_test_request){.target = "/items/1", .headers = "Host2: x\\r\\n", .body = '
         'MK_STR("x")});\n    duda_expect(t, r.status == 200);\n'
-        '    duda_expect_text(t, duda_test_response_header(&r, "content-TYPE"), "text/plain; charset=utf-8");\n'
-        '    duda_expect(t, !duda_test_response_header(&r, "none").p);\n'
+        '    duda_expect_text(t, duda_test_response_header(r, "content-TYPE"), "text/plain; charset=utf-8");\n'
+        '    duda_expect(t, !duda_test_response_header(r, "none").p);\n'
         '    duda_expect(t, duda_test_post(t, "/items/2", "text/plain", "").status == 200);\n'
         '    r = duda_test_send(t, &(struct duda_test_request){.method = "DELETE", .target = "/deep/x"});\n'
         '    duda_expect(t, r.status == 405);\n}\n')
@@ -493,7 +493,105 @@ def test_openapi_describes_authentication_files_and_types(call, tmp_path):
     assert list(form["properties"]) == ["name", "count", "photo", "thumbs[]", "notes"]
     assert form["properties"]["photo"]["format"] == form["properties"]["thumbs[]"]["items"]["format"] == "binary"
     log = api["paths"]["/staff/log"]["get"]["responses"]
-    assert list(log) == ["200", "403"] and log["200"]["content"]["image/png"]["schema"]["format"] == "binary"
+    assert list(log) == ["200", "403"], "DUDA_REQUIRE() rejects with its own status"
+    assert list(show["responses"]) == ["200", "404", "401"], "the middleware with .security sends 401"
+    assert log["200"]["content"]["image/png"]["schema"]["format"] == "binary"
+
+
+LIMITED = r"""#include <duda.h>
+static int list(struct duda_ctx *d)
+{
+    return duda_puts(d, "");
+}
+static int pass(struct duda_ctx *d)
+{
+    (void)d;
+    return DUDA_NEXT;
+}
+struct search {
+    mk_str q;
+    int64_t page, per_page;
+};
+static const struct duda_schema_field of_search[] = {
+    DUDA_STRING(struct search, q, .optional = true), DUDA_PAGE_FIELDS(struct search)};
+static const struct duda_schema search = DUDA_SCHEMA(struct search, of_search);
+static const struct duda_route_auth users = {.authenticate = pass}, admins = {.authenticate = pass, .authorize = pass};
+DUDA_ROUTES(inner, DUDA_GET("/list", list, "", .query = &duda_page_query, .responses = "200"),
+            DUDA_GET("/feed", list, "", .query = &duda_cursor_query));
+DUDA_SERVICE(limited, DUDA_GET("/plain", list, "", .responses = "200"),
+             DUDA_GET("/rated", list, "", .rate = "1/minute", .responses = "200 303 404"),
+             DUDA_GET("/user", list, "", .auth = &users, .responses = "200"),
+             DUDA_GET("/token", list, "", .security = "bearer", .responses = "200"),
+             DUDA_GET("/odd", list, "", .security = "nonsense", .responses = "200"),
+             DUDA_GROUP("/in", inner, "", .rate = "5/hour", .auth = &admins),
+             DUDA_GET("/search", list, "", .query = &search, .responses = "200"), DUDA_ERROR(duda_error_problem),
+             DUDA_GET("/problem", list, "", .security = "bearer", .responses = "200"));
+"""
+
+
+def test_openapi_describes_rate_limits_authentication_and_pages(call, monkey, tmp_path):
+    (tmp_path / "limited.c").write_text(LIMITED)
+    done = call("openapi", "limited.c")
+    assert done.code == 0 and "warning" not in done.err, done
+    api = json.loads(done.out)
+    check_openapi(api)
+    routes = {path: ops["get"] for path, ops in api["paths"].items()}
+    assert {path: list(route["responses"]) for path, route in routes.items()} == {
+        "/plain": ["200"], "/rated": ["200", "303", "404", "429"], "/user": ["200", "401"], "/token": ["200", "401"], "/odd": ["200"],
+        "/in/list": ["200", "401", "403", "429", "400"], "/in/feed": ["401", "403", "429", "400", "default"], "/search": ["200", "400"],
+        "/problem": ["200", "401"]}
+    assert list(routes["/problem"]["responses"]["401"]["content"]) == ["application/problem+json"]
+    assert "content" not in routes["/token"]["responses"]["401"], "the format of an error page depends on the configuration and the client"
+    limit = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"]
+    headers = {path: {status: list(response.get("headers", {})) for status, response in route["responses"].items() if "headers" in response}
+               for path, route in routes.items()}
+    assert headers["/rated"] == {"200": limit, "303": limit, "429": [*limit, "Retry-After"]}
+    assert headers["/in/feed"] == {"429": [*limit, "Retry-After"], "default": limit}
+    assert not any(headers[path] for path in ("/plain", "/user", "/token", "/odd", "/search"))
+    assert routes["/rated"]["responses"]["429"]["headers"]["Retry-After"]["schema"] == {"type": "integer"}
+    page = {"type": "integer", "format": "int64", "minimum": 1, "maximum": 1000000000}
+    pages = [("page", "query", False, page), ("per_page", "query", False, page)]
+    parameters = {path: [(p["name"], p["in"], p["required"], p["schema"]) for p in route.get("parameters", [])] for path, route in routes.items()}
+    assert parameters["/in/list"] == pages
+    assert parameters["/in/feed"] == [("cursor", "query", False, {"type": "string"})]
+    assert parameters["/search"] == [("q", "query", False, {"type": "string"}), *pages]
+    server = monkey(plugins=[services.build(tmp_path, "limited", LIMITED)])
+    first, second = server.get("/rated"), server.get("/rated")
+    assert (first.status, second.status) == (200, 429), "the service sends what the document says"
+    for answer, expected in ((first, headers["/rated"]["200"]), (second, headers["/rated"]["429"])):
+        assert all(answer.get(name) for name in expected)
+
+
+TASKS = r"""#include <duda.h>
+static int later(struct duda_ctx *d)
+{
+    int *ms = duda_task_context(d);
+    int e = duda_sleep(d, (uint32_t)*ms);
+    duda_log(d, MK_LOG_INFO, "slept %d: %d", *ms, e);
+    return e;
+}
+static int start(struct duda_ctx *d)
+{
+    int64_t ms = 0;
+    (void)duda_query_int(d, "ms", &ms);
+    int n = (int)ms, e = duda_after_response(d, later, &n, sizeof n);
+    return e ? e : duda_puts(d, "");
+}
+DUDA_SERVICE(tasks, DUDA_GET("/start", start, "Starts."));
+"""
+
+
+def test_test_waits_for_background_tasks(call, tmp_path):
+    (tmp_path / "tasks.c").write_text(TASKS)
+    (tmp_path / "tasks_test.c").write_text(
+        '#include <duda/test.h>\n'
+        'DUDA_TEST(waits)\n{\n    duda_expect(t, duda_test_wait_for_tasks(t, 0));\n    duda_test_get(t, "/start?ms=50");\n'
+        '    duda_test_get(t, "/start?ms=150");\n    duda_expect(t, !duda_test_wait_for_tasks(t, 0));\n'
+        '    duda_expect(t, duda_test_wait_for_tasks(t, 20000));\n}\n'
+        'DUDA_TEST(ends)\n{\n    duda_test_get(t, "/start?ms=60000");\n    duda_expect(t, !duda_test_wait_for_tasks(t, 100));\n}\n')
+    done = call("test")
+    assert done.code == 0 and done.err.count("slept 50: 0") == done.err.count("slept 150: 0") == 1, done
+    assert "slept 60000: -125" in done.err and "was cancelled" not in done.err, done
 
 
 def test_generated_client_calls_the_service(call, monkey, tmp_path):

@@ -115,9 +115,9 @@ struct duda_test_response duda_test_post(struct duda_test *t, const char *target
         t, &(struct duda_test_request){.target = target, .headers = fields, .body = mk_str_from_c(body)});
 }
 
-mk_str duda_test_response_header(const struct duda_test_response *reply, const char *name)
+mk_str duda_test_response_header(struct duda_test_response reply, const char *name)
 {
-    return tester_find_header(reply->headers, mk_str_from_c(name));
+    return tester_find_header(reply.headers, mk_str_from_c(name));
 }
 
 /* ---- Forms ---- */
@@ -265,7 +265,7 @@ static bool resolve_location(mk_str location, mk_str target, struct mk_buf *out)
 static struct duda_test_response follow_once(struct duda_test *t, const struct duda_test_response *from)
 {
     struct mk_buf target = mk_buf_growing(64 * 1024);
-    mk_str location = duda_test_response_header(from, "Location");
+    mk_str location = duda_test_response_header(*from, "Location");
     struct duda_test_response reply = {.headers = MK_STR(""), .body = MK_STR("")};
     bool repeats = from->status == 307 || from->status == 308 || mk_str_eq(from->method, MK_STR("HEAD"));
     struct duda_test_request request = {.method = "GET"};

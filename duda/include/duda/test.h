@@ -73,7 +73,7 @@ MK_API struct duda_test_response duda_test_get(struct duda_test *test, const cha
 MK_API struct duda_test_response duda_test_post(struct duda_test *test, const char *target, const char *type,
                                                 const char *body);
 /** The value of the first header with that name, ignoring case; absent if there is none. */
-MK_API mk_str duda_test_response_header(const struct duda_test_response *response, const char *name);
+MK_API mk_str duda_test_response_header(struct duda_test_response response, const char *name);
 
 /**
  * Sends a form with POST, as a browser does. The arguments are pairs of a name and a value, followed by NULL.
@@ -196,6 +196,10 @@ MK_API void duda_test_set_time(struct duda_test *test, int64_t unix_s);
 /** Runs the service for `duration_ms` of real time, so that background tasks and threads can make
  * progress. */
 MK_API void duda_test_wait(struct duda_test *test, uint32_t duration_ms);
+
+/** Runs the service until all tasks of duda_after_response() have ended, for at most `timeout_ms` of real
+ * time. Returns false on timeout. */
+MK_API bool duda_test_wait_for_tasks(struct duda_test *test, uint32_t timeout_ms) MK_API_MUST_USE;
 
 /** Returns the path of a folder for the files of this test, which is deleted when the test ends. During a
  * test, packages store their data in this folder instead of the configured one, so each test begins with an
