@@ -77,7 +77,17 @@ static int list_errors(struct duda_ctx *d, struct duda_value *out)
     return 0;
 }
 
-/* Compares the name of a field, "home.street", with a JSON pointer, "/home/street". */
+/* Does the rest of a JSON pointer lead to an element of a list, "/0", or into an element, "/0/street"? */
+static bool is_in_element(mk_str rest)
+{
+    size_t n = 1;
+    while (n < rest.len && mk_char_is_digit(rest.p[n]))
+        n++;
+    return n > 1 && rest.p[0] == '/' && (n == rest.len || rest.p[n] == '/');
+}
+
+/* Compares the name of a field, "shop.street", with a JSON pointer, "/shop/street", or with that of an element
+ * of the field, "/shop/street/0". */
 static bool names_field(mk_str name, mk_str pointer)
 {
     while (name.p) {
@@ -86,7 +96,7 @@ static bool names_field(mk_str name, mk_str pointer)
             return false;
         pointer = mk_str_skip(pointer, 1 + part.len);
     }
-    return pointer.len == 0;
+    return pointer.len == 0 || is_in_element(pointer);
 }
 
 static int find_field_error(struct duda_ctx *d, mk_str field, struct duda_value *out)

@@ -20,7 +20,8 @@ struct home {
 static const struct duda_schema_field home_fields[] = {DUDA_STRING(struct home, street, .max_length = 5, .optional = true)};
 static const struct duda_schema home_schema = DUDA_SCHEMA(struct home, home_fields);
 struct person {
-    mk_str name;
+    mk_str name, *tags;
+    size_t n_tags;
     unsigned age;
     struct home home;
 };
@@ -28,6 +29,7 @@ static const struct duda_schema_field fields[] = {
     DUDA_STRING(struct person, name, .min_length = 1, .max_length = 3, .code = "short"),
     DUDA_INTEGER(struct person, age, DUDA_MAXIMUM(150)),
     DUDA_OBJECT(struct person, home, &home_schema, .optional = true),
+    DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_STRING, .optional = true, .pattern = "^[a-z]$"),
 };
 static const struct duda_schema schema = DUDA_SCHEMA(struct person, fields);
 
@@ -155,6 +157,7 @@ TEMPLATES = {
     "unknown.html": "{{#@erors}}x{{/@erors}}",
     "path.html": "{{@user.name}}",
     "errors.html": "{{#@errors}}<{{pointer}} {{code}}: {{message}}>{{else}}fine{{/@errors}}",
+    "tags.html": "{{@errors.tags}}|{{@errors.tag}}",
     "form.html": "{{form.name}}|{{form.age}}|{{form.home.street}}|{{#@errors}}{{code}} {{/@errors}}|{{@errors.name}}|{{@errors.home.street}}|"
                  "{{@errors.hom}}{{@errors.home}}{{@errors.x.y.z}}",
 }
@@ -265,6 +268,11 @@ def test_form_is_shown_again_with_its_errors(server):
     assert wrong.text == ("&lt;bob&gt;|18|street|short maximum maxLength |" + SENTENCE.format("name", "1 to 3 characters") + "|"
                           + SENTENCE.format("home.street", "at most 5 characters") + "|"), wrong.text
     assert post(server, "/form", name="", age="1").status == 422
+
+
+def test_error_of_a_list_element_is_an_error_of_the_field(server):
+    wrong = server.get("/form?template=tags.html", "POST", FORM, b"name=bo&age=1&tags=a&tags=BAD")
+    assert wrong.status == 422 and "tags" in wrong.text and wrong.text.endswith("|"), wrong.text
 
 
 def test_handler_renders_the_errors_itself(server):

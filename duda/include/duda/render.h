@@ -33,7 +33,7 @@ extern "C" {
  * | `@csrf_token` | a CSRF token (see duda_csrf_token()) |
  * | `@flash` | a list of the flash messages, each with `category` and `text`; deletes them (see duda_flash_take()) |
  * | `@errors` | a list of the errors of the last duda_bind_form(), each with `message`, `pointer` and `code` |
- * | `@errors.NAME` | the message of the first error in the field NAME; null if there is none |
+ * | `@errors.NAME` | the message of the first error in the field NAME or, if it is a list, in its elements; null if there is none |
  *
  * For example, `{{#@flash}}<p class="{{category}}">{{text}}</p>{{/@flash}}` shows the flash messages. A form
  * contains `<input type=hidden name=csrf_token value="{{@csrf_token}}">`, and shows an error next to its
