@@ -49,7 +49,6 @@ struct duda_worker_ctx {
     const struct duda_crash_policy *rules; /* crash limits */
     int64_t out_of_memory_logged_at;       /* time of the last out-of-memory message */
     struct mk_timer memory_timer;          /* checks whether the memory limit is still reached */
-    uint64_t started_us;
     bool has_requested_replacement;
     struct duda_ctx *drain_listeners;    /* event streams, and handlers that called duda_end_on_drain() */
     struct duda_after_task *after_tasks; /* tasks that wait for the end of a request, or run after it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/memory_limit.h"
 
-#include <monkey/clock.h>
+#include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -24,7 +24,7 @@ void duda_memory_limit_format(char *buf, size_t cap)
 
 /* ---- Replacement of a full worker ---- */
 
-enum { CHECK_MS = 100, AGE_MIN_MS = 5000, SPARE_PART = 16 };
+enum { CHECK_MS = 100, REPEAT_MS = 5000, SPARE_PART = 16 };
 
 /* Returns whether less than a sixteenth of the limit can be allocated, even now that the handlers that ran
  * out of memory have ended. */
@@ -37,30 +37,29 @@ static bool is_memory_full(void)
     return p == MAP_FAILED;
 }
 
-/* Memory that a service leaks is freed only when its process ends. A reload starts new workers, and the old
- * ones finish their requests. A worker requests no reload before it has run for AGE_MIN_MS: otherwise, a
- * service that needs more memory than its limit would cause one reload after another. */
-static void replace_full_worker(struct mk_timer *t)
+/* Memory that a service leaks is freed only when its process ends. The master limits how often it replaces a
+ * worker, and ignores requests that come too early: the timer repeats the request while the memory is full. */
+static void request_replacement(struct mk_timer *t)
 {
     struct duda_worker_ctx *w = MK_CONTAINER(t, struct duda_worker_ctx, memory_timer);
     char limit[64];
-    uint64_t age_ms = (mk_clock_us() - w->started_us) / 1000;
-    if (w->has_requested_replacement || !is_memory_full())
+    if (!is_memory_full())
         return;
-    if (age_ms < AGE_MIN_MS) {
-        mk_timer_set(t, w->worker, (uint32_t)(AGE_MIN_MS - age_ms));
+    if (mk_worker_request_replacement(w->worker) == -ENOTCONN)
         return;
-    }
-    duda_memory_limit_format(limit, sizeof limit);
-    w->has_requested_replacement = mk_worker_request_reload(w->worker) == 0;
+    mk_timer_set(t, w->worker, REPEAT_MS);
     if (w->has_requested_replacement)
-        mk_worker_log(w->worker, MK_LOG_ERROR, "the memory is full, %s: new workers replace this one", limit);
+        return;
+    w->has_requested_replacement = true;
+    duda_memory_limit_format(limit, sizeof limit);
+    mk_worker_log(w->worker, MK_LOG_ERROR, "the memory is full, %s: this worker requests its replacement",
+                  limit);
 }
 
 void duda_memory_check_later(struct duda_worker_ctx *worker_ctx)
 {
-    if (worker_ctx->has_requested_replacement || !memory_limit())
+    if (!memory_limit() || mk_timer_is_set(&worker_ctx->memory_timer))
         return;
-    mk_timer_init(&worker_ctx->memory_timer, replace_full_worker);
+    mk_timer_init(&worker_ctx->memory_timer, request_replacement);
     mk_timer_set(&worker_ctx->memory_timer, worker_ctx->worker, CHECK_MS);
 }

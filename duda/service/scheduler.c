@@ -337,8 +337,7 @@ static void log_out_of_memory(struct duda_ctx *d)
     const struct duda_route *route = d->route_entry->route;
     char limit[64];
     int64_t now = mk_request_time(d->request);
-    if (!mk_timer_is_set(&d->worker_ctx->memory_timer))
-        duda_memory_check_later(d->worker_ctx);
+    duda_memory_check_later(d->worker_ctx);
     if (d->worker_ctx->out_of_memory_logged_at == now)
         return;
     d->worker_ctx->out_of_memory_logged_at = now;

@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <monkey/clock.h>
 
 #include "service/crash_report.h"
 #include "service/lock_table.h"
@@ -105,7 +104,6 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
     mk_timer_init(&worker_ctx->dead_worker_timer, check_dead_workers);
     mk_timer_init(&worker_ctx->sse_timer, NULL);
     mk_timer_init(&worker_ctx->memory_timer, NULL);
-    worker_ctx->started_us = mk_clock_us();
     worker_ctx->sources = &settings->sources;
     worker_ctx->rules = &settings->rules;
     worker_ctx->sse_keep_alive_ms = settings->sse_keep_alive_ms;

@@ -180,6 +180,12 @@ MK_API int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plug
 /** Requests a reload of the configuration from the master, as SIGHUP does. Returns 0 or a negative
  * errno value. */
 MK_API int mk_worker_request_reload(struct mk_worker *worker);
+/** Requests the replacement of this worker from the master: the worker drains, as during a reload, and a new
+ * worker with the same index and the same configuration takes its place. The master does not read the
+ * configuration, and the other workers keep running. For each index, the second replacement follows the first
+ * after at least 30 s; this interval doubles with each replacement up to 10 min. The master ignores earlier
+ * requests, so repeat the request while its reason exists. Returns 0 or a negative errno value. */
+MK_API int mk_worker_request_replacement(struct mk_worker *worker);
 /** Results of all reloads since the server started, regardless of what triggered them. */
 struct mk_reloads {
     uint64_t done;              /**< number of successful reloads */

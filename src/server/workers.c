@@ -6,7 +6,6 @@
 
 #include "base/stats.h"
 #include "os/fd.h"
-#include "server/lifecycle.h"
 #include "setup/worker_channels.h"
 
 enum {
@@ -40,6 +39,7 @@ void mk_workers_fini(struct mk_workers *w)
 }
 
 static void replace_draining_worker(struct mk_worker_slot *p);
+static void handle_replacement_request(struct mk_worker_slot *p);
 
 /* ---- Messages ---- */
 
@@ -67,6 +67,10 @@ static void notify_replaced_workers(const struct mk_worker_slot *by)
 
 static void handle_worker_message(struct mk_worker_slot *p, const struct mk_control_message *m)
 {
+    if (m->kind == MK_CONTROL_REPLACE) {
+        handle_replacement_request(p);
+        return;
+    }
     if (m->kind != MK_CONTROL_READY && m->kind != MK_CONTROL_DRAINS) {
         p->all->on_worker_request(p->all, m);
         return;
@@ -214,6 +218,7 @@ static void set_generation(struct mk_workers *w, struct mk_config_generation *g)
     for (size_t i = 0; i < w->n_restarts; i++) {
         mk_timer_stop(&w->restarts[i]->timer);
         w->restarts[i]->young_deaths = 0;
+        w->restarts[i]->replacements = (struct mk_lifecycle_replacements){0};
     }
 }
 
@@ -347,6 +352,26 @@ static void replace_draining_worker(struct mk_worker_slot *p)
         return;
     mk_log_info(&w->log->log, "worker %d accepts no more connections: starting a replacement", (int)p->pid);
     schedule_restart(p);
+}
+
+/* Tells the worker to drain. Its replacement starts when the worker has reported that it is draining. */
+static void handle_replacement_request(struct mk_worker_slot *p)
+{
+    static const struct mk_control_message drain = {.kind = MK_CONTROL_DRAIN_FOR_SUCCESSOR, .fd = -1};
+    struct mk_workers *w = p->all;
+    if (p->draining || w->ending || p->generation != w->generation)
+        return;
+    uint32_t pause =
+        mk_lifecycle_replacement_pause(&get_worker_restart(w, p->index)->replacements, w->loop->now_ms);
+    if (!pause) {
+        send_to_worker(p, &drain);
+    } else if (!p->replacement_delayed) {
+        p->replacement_delayed = true;
+        mk_log_warn(&w->log->log,
+                    "worker %d requests its replacement too soon after the last one: "
+                    "the next replacement is possible in %u s",
+                    (int)p->pid, (pause + 999) / 1000);
+    }
 }
 
 void mk_workers_kill_starting(struct mk_workers *w)

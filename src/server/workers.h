@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "server/control_queue.h"
+#include "server/lifecycle.h"
 #include "server/worker_process.h"
 
 enum { MK_WORKERS_MAX = 1024 }; /* including exiting workers */
@@ -26,8 +27,9 @@ struct mk_worker_slot {
     uint64_t changed_ms; /* when the pulse last changed, or the loop was waiting */
     bool stuck;          /* reported as blocked */
     bool ready;
-    bool draining; /* told to shut down, or shuts down by itself: its exit is expected */
-    bool awaited;  /* told to shut down, but has not confirmed that it stopped accepting */
+    bool draining;            /* told to shut down, or shuts down by itself: its exit is expected */
+    bool replacement_delayed; /* its request for a replacement came too early, and this was logged */
+    bool awaited;             /* told to shut down, but has not confirmed that it stopped accepting */
 };
 
 /* Restarts a worker of the current set that has died. The delay grows with consecutive early deaths. */
@@ -36,6 +38,7 @@ struct mk_worker_restart {
     struct mk_workers *all;
     unsigned index;
     unsigned young_deaths;
+    struct mk_lifecycle_replacements replacements;
 };
 
 struct mk_workers {

@@ -15,6 +15,7 @@ enum mk_control_kind {
     MK_CONTROL_LOG,                 /* from master: write the log `text` to the descriptor `fd` from now on */
     MK_CONTROL_ROTATE,              /* from worker: the log `text` has reached its maximum size */
     MK_CONTROL_RELOAD,              /* from worker: reload the configuration */
+    MK_CONTROL_REPLACE,             /* from worker: replace this worker */
     MK_CONTROL_LOG_LEVEL,           /* from worker: set the level to `number` in all processes; from master:
                                      * the level is now `number` */
     MK_CONTROL_REPLACED, /* from master: another worker has this worker's index and receives the plugin

@@ -19,6 +19,11 @@ int mk_worker_request_reload(struct mk_worker *w)
     return send_to_master(w, (struct mk_control_message){.kind = MK_CONTROL_RELOAD});
 }
 
+int mk_worker_request_replacement(struct mk_worker *w)
+{
+    return send_to_master(w, (struct mk_control_message){.kind = MK_CONTROL_REPLACE});
+}
+
 int mk_worker_set_log_level(struct mk_worker *w, enum mk_log_level level)
 {
     if ((unsigned)level >= MK_LOG_LEVEL_COUNT)

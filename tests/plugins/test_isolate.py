@@ -8,11 +8,13 @@ import contextlib
 import os
 import pwd
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -169,6 +172,15 @@ static int leak(struct duda_ctx *d)
     return duda_printf(d, "%d\n", last[77]);
 }
 
+static int stream(struct duda_ctx *d)
+{
+    char text[16];
+    int e = 0, n = snprintf(text, sizeof text, "%d", (int)getpid());
+    while (!e && !(e = duda_sse_send(d, &(struct mk_sse_event){.data = mk_str_of(text, (size_t)n)})))
+        e = duda_sleep(d, 20);
+    return e;
+}
+
 static int gorge(struct duda_ctx *d)
 {
     volatile char *p = malloc(200 << 20);
@@ -209,7 +221,7 @@ DUDA_SERVICE(guest, DUDA_START(begin),
     DUDA_GET("/who", who, ""), DUDA_GET("/who/ann", who, ""), DUDA_GET("/pid", pid, ""), DUDA_POST("/login", login, ""), DUDA_GET("/name", name, ""),
     DUDA_GET("/keep", keep, ""), DUDA_POST("/count", count, ""), DUDA_GET("/events", events, ""),
     DUDA_GET("/hint", hint, ""), DUDA_GET("/chat", chat, ""), DUDA_GET("/wait", wait, ""), DUDA_GET("/until", until, ""),
-    DUDA_GET("/crash", crash, ""), DUDA_GET("/spin", spin, ""), DUDA_GET("/eat", eat, ""), DUDA_GET("/leak", leak, ""), DUDA_GET("/gorge", gorge, ""),
+    DUDA_GET("/crash", crash, ""), DUDA_GET("/spin", spin, ""), DUDA_GET("/eat", eat, ""), DUDA_GET("/leak", leak, ""), DUDA_GET("/stream", stream, ""), DUDA_GET("/gorge", gorge, ""),
     DUDA_GET("/touch", touch, ""),
     DUDA_GET("/word", word, ""));
 """
@@ -506,11 +518,62 @@ def test_isolated_worker_whose_memory_is_full_is_replaced(isolate, tmp_path):
     assert server.get("/guest/eat").status == 503 and server.get("/guest/pid").text == first
     while server.get("/guest/leak").status == 200:
         pass
-    server.err.wait_for(r"guest: the memory is full, the process is limited to 100 MB of data: new workers replace this one")
-    server.err.wait_for(r"guest: the new configuration serves")
+    server.err.wait_for(r"guest: the memory is full, the process is limited to 100 MB of data: this worker requests its replacement")
+    server.err.wait_for(r"guest: worker \d+ accepts no more connections: starting a replacement")
     proc.wait_until(lambda: server.get("/guest/leak").status == 200, "a worker with free memory")
     assert server.get("/guest/pid").text != first
     assert server.err.text.count("the memory is full") == 1
+
+
+def workers_of(server):
+    return {pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: worker"}
+
+
+def open_stream(stack, server):
+    """Opens an event stream, and returns it with the PID of its worker."""
+    c = stack.enter_context(server.connect())
+    c.ask("/guest/stream").read_head()
+    return c, int(re.search(rb"data: (\d+)", c.read_until(b"\n\n"))[1])
+
+
+def leak_all(server, pid):
+    """Fills the memory of this worker."""
+    while True:
+        with server.connect() as c:
+            if int(c.get("/guest/pid").text.split()[0]) == pid:
+                while c.get("/guest/leak").status == 200:
+                    pass
+                return
+
+
+@pytest.mark.skipif(not (RELEASED / "monkey-duda.so").exists(), reason="the release is not built, and sanitizers need all memory")
+def test_full_memory_replaces_only_its_worker_and_not_at_once_again(monkey, tmp_path):
+    server = monkey(plugins=[compile_to(tmp_path, objects=RELEASED)], program=proc.RELEASE, workers=2, sections=LOADED)
+    server.allow("out of memory", "the memory is full", r"answered -12 ", "requests its replacement too soon")
+    for pid in (server.pid, *workers_of(server)):
+        resource.prlimit(pid, resource.RLIMIT_DATA, (100 << 20, 100 << 20))
+    with contextlib.ExitStack() as stack:
+        streams = [open_stream(stack, server)]
+        while streams[-1][1] == streams[0][1]:
+            streams.append(open_stream(stack, server))
+        (lost, full), (kept, other) = streams[0], streams[-1]
+        with server.config.open("a") as f:
+            f.write("[A section that is only half written\n")
+        leak_all(server, full)
+        server.err.wait_for(rf"worker {full} accepts no more connections: starting a replacement")
+        lost.read_to_end()
+        new, = proc.wait_until(lambda: len(now := workers_of(server) - {full, other}) == 1 and now, "the replacement")
+        leak_all(server, new)
+        server.err.wait_for(rf"worker {new} requests its replacement too soon after the last one: the next replacement is possible in \d+ s")
+        with server.connect() as c:  # the worker repeats its request after 5 s
+            time.sleep(6)
+            c.get("/guest/pid")
+        assert workers_of(server) == {new, other}
+        for _ in range(3):
+            assert int(re.search(rb"data: (\d+)", kept.read_until(b"\n\n"))[1]) == other
+    assert server.err.text.count("starting a replacement") == 1
+    assert server.err.text.count("too soon") == 1
+    assert "reload" not in server.err.text and "half written" not in server.err.text
 
 
 @pytest.fixture

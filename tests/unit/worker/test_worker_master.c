@@ -22,6 +22,7 @@ static void worker_without_master_sets_own_log_level_only(void **state)
     (void)state;
     start_with(-1);
     assert_int_equal(mk_worker_request_reload(&w), -ENOTCONN);
+    assert_int_equal(mk_worker_request_replacement(&w), -ENOTCONN);
     assert_int_equal(mk_worker_set_log_level(&w, (enum mk_log_level)MK_LOG_LEVEL_COUNT), -EINVAL);
     assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_DEBUG), 0);
     assert_int_equal(mk_worker_log_level(&w), MK_LOG_DEBUG);
@@ -36,11 +37,14 @@ static void worker_sends_requests_to_master(void **state)
     assert_int_equal(mk_control_open(&master, &worker), 0);
     start_with(worker);
     assert_int_equal(mk_worker_request_reload(&w), 0);
+    assert_int_equal(mk_worker_request_replacement(&w), 0);
     assert_int_equal(mk_worker_set_log_level(&w, MK_LOG_ERROR), 0);
     /* unchanged until the master sends the new level */
     assert_int_equal(mk_worker_log_level(&w), MK_LOG_INFO);
     assert_int_equal(mk_control_receive(master, &buffer, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_RELOAD);
+    assert_int_equal(mk_control_receive(master, &buffer, &m), 0);
+    assert_int_equal(m.kind, MK_CONTROL_REPLACE);
     assert_int_equal(mk_control_receive(master, &buffer, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_LOG_LEVEL);
     assert_int_equal(m.number, MK_LOG_ERROR);
