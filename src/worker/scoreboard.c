@@ -79,7 +79,7 @@ void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *slot, struct m
         mk_buf_add(out, mk_str_of(n->line, (size_t)len));
         return;
     }
-    mk_buf_addf(out, "last request \"%.*s\", moves", len, n->line);
+    mk_buf_addf(out, "last request \"%.*s\", connection states", len, n->line);
     for (int i = 15; i >= 0; i--) {
         uint64_t state = n->moves >> 4 * i & 15;
         if (n->moves >> 4 * i && state < MK_CONN_STATES)

@@ -81,7 +81,7 @@ def test_worker_crash_report_has_last_request_and_states(server):
     with connection_to(server, victim) as c:
         assert c.get("/what?ever").status == 404
         os.kill(victim, signal.SIGKILL)
-    match = server.err.wait_for(r'last request "(.*)", moves (.+)')
+    match = server.err.wait_for(r'last request "(.*)", connection states (.+)')
     assert match[1] == "GET /what?ever"
     moves = "secure idle multi" if server.is_h2 else "dispatch send idle dispatch send( idle)?"
     assert re.fullmatch(moves, match[2]), match[2]

@@ -99,9 +99,9 @@ static void scoreboard_describes_current_work(void **state)
     mk_scoreboard_describe_slot(&scoreboard.at[1], &text);
     assert_str(mk_buf_str(&text), "before its first request");
     expect_description(0, "in worker_start() of x", "in worker_start() of x");
-    expect_description(MK_CONN_DISPATCH, "GET /", "last request \"GET /\", moves dispatch");
+    expect_description(MK_CONN_DISPATCH, "GET /", "last request \"GET /\", connection states dispatch");
     expect_description(MK_CONN_HEAD << 4 | MK_CONN_DISPATCH, "GET /",
-                       "last request \"GET /\", moves head dispatch");
+                       "last request \"GET /\", connection states head dispatch");
     char full[MK_COUNTERS_LINE_MAX]; /* a torn line may lack its NUL */
     memset(full, 'x', sizeof full);
     char expected[sizeof full + 1] = {0};
