@@ -174,7 +174,7 @@ static void on_timer(struct mk_timer *t)
     if (conn->sent.first && conn->sent.first->due_ms <= now)
         fail_timeout(conn, "no reply within Timeout");
     while ((r = package_request_queue_pop_due(&conn->waiting, now)))
-        conn->ops->finish(conn, r, -ETIMEDOUT, false);
+        conn->ops->finish(conn, r, conn->failing_ms ? conn->error : -ETIMEDOUT, false);
     if (wants_connection(conn))
         package_conn_open(conn);
     set_timer(conn);
@@ -219,6 +219,7 @@ void package_conn_fail(struct package_conn *conn, int error, const char *reason)
     if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN)) /* already closed by an earlier event */
         return;
     package_conn_set_error(conn, mk_str_from_c(reason));
+    conn->error = error;
     conn->ops->close(conn);
     package_conn_set_state(conn, PACKAGE_CONN_DOWN);
     schedule_retry(conn, was_up);

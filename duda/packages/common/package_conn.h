@@ -63,6 +63,7 @@ struct package_conn {
     struct mk_deferred *deferred;
     struct mk_timer timer;
     uint64_t timer_ms; /* 0: not set */
+    int error;         /* of the last failure, which error_text describes */
     size_t reason_at;  /* offset of the reason in error_text */
     char error_text
         [PACKAGE_CONN_ERROR_MAX]; /* "[REDIS] main, unix:/run/redis: Connection refused"; empty: no error */

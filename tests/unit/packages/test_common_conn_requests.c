@@ -93,8 +93,21 @@ static void request_waits_for_server_until_timeout(void **state)
     assert_false(q.is_over);
     pass(1);
     assert_true(q.is_over && !q.was_sent);
-    assert_int_equal(q.error, -ETIMEDOUT);
+    assert_int_equal(q.error, -ECONNREFUSED); /* as the error text says */
+    assert_string_equal(package_conn_error_reason(&link_), "Connection refused");
     assert_false(late.is_over);
+}
+
+static void request_without_failed_attempt_times_out(void **state)
+{
+    static struct question q;
+    (void)state;
+    bring_up();
+    package_conn_fail(&link_, -ECONNRESET, "the server has closed the connection");
+    q.request.due_ms = now_ms + 100;
+    package_conn_enqueue(&link_, &q.request);
+    pass(100);
+    assert_int_equal(q.error, -ETIMEDOUT);
 }
 
 static void request_waiting_fails_when_server_is_unavailable(void **state)
@@ -286,6 +299,7 @@ int main(void)
         fixture_test(request_idle_connection_sends_nothing, setup, teardown),
         fixture_test(request_sent_fails_on_loss_and_unsent_reconnects, setup, teardown),
         fixture_test(request_waits_for_server_until_timeout, setup, teardown),
+        fixture_test(request_without_failed_attempt_times_out, setup, teardown),
         fixture_test(request_waiting_fails_when_server_is_unavailable, setup, teardown),
         fixture_test(request_unavailable_server_rejects_until_next_attempt, setup, teardown),
         fixture_test(request_capacity_is_limited, setup, teardown),
