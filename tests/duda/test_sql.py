@@ -471,3 +471,13 @@ def test_database_names_must_be_unique(run, tmp_path, name):
     done = run("-t", "-c", conf)
     output = "monkey.conf:10:10: error: another [SQLITE] or [POSTGRES] already has the Name `main`: services find databases by their Name"
     assert (done.code, output in done.err) == ((3, True) if name == "main" else (0, False)), done.err
+
+
+def test_sql_parameter_of_wrong_type_is_reported_once(tmp_path):
+    source = tmp_path / "wrong.c"
+    source.write_text("#define DUDA_USE \"duda-sql\"\n#include <duda.h>\n#include <duda/sql.h>\nint f(struct duda_ctx *d, struct duda_sql_db *db, mk_str who);\n"
+                      "int f(struct duda_ctx *d, struct duda_sql_db *db, mk_str who)\n{\n"
+                      "    return duda_sql_query(d, db, NULL, \"SELECT $1, $2\", duda_sql_integer(5), who);\n}\n")
+    done = subprocess.run([services.COMPILER, *services.FLAGS, "-fsyntax-only", source], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode and done.stderr.count("incompatible type") == 1, done.stderr
+    assert len(done.stderr.splitlines()) <= 40, done.stderr

@@ -93,6 +93,16 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
     return &result->values[row * result->n_columns + column];
 }
 
+#ifndef __cplusplus
+/** For the macros below, which are statement expressions: GCC ignores MK_API_MUST_USE of the last call in a
+ * statement expression, so this function has it again. The macros expand their parameters once, so that the
+ * compiler reports a parameter of a wrong type once. */
+static inline MK_API_MUST_USE int duda_sql_use(int result)
+{
+    return result;
+}
+#endif
+
 /**
  * Runs one SQL query or other statement, and waits for its complete result. Parameters are `$1`, `$2` and
  * so on; their values are sent separately from the text, which rules out SQL injection. Never write values
@@ -123,11 +133,11 @@ static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_r
  */
 #ifndef __cplusplus
 #define duda_sql_query(d, db, result, text, ...)                                                             \
-    duda_sql_query_values(d, db, result, text, DUDA_SQL_PARAMETERS(__VA_ARGS__))
-/** The parameters of a call and their number, as two arguments. */
-#define DUDA_SQL_PARAMETERS(...)                                                                             \
-    (const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__} + 1,                    \
-        MK_LEN(((const struct duda_sql_value[]){{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__})) - 1
+    duda_sql_use(__extension__({                                                                             \
+        const struct duda_sql_value duda_values[] = {{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__};       \
+        duda_sql_query_values(d, db, result, text, duda_values + 1,                                          \
+                              sizeof duda_values / sizeof *duda_values - 1);                                 \
+    }))
 #endif
 /** Runs a statement with an array of parameters. */
 MK_API int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
@@ -322,12 +332,23 @@ MK_API int duda_sql_bind_row_checked(struct duda_ctx *d, struct duda_sql_result 
 /** Call the functions above with the parameters as a variable number of arguments, and with the size of the
  * struct. The compiler rejects a `list` that is not the address of a pointer to a struct. */
 #define duda_sql_query_rows(d, db, schema, list, n, text, ...)                                               \
-    duda_sql_query_rows_values(d, db, schema, list, sizeof **(list), n, text,                                \
-                               DUDA_SQL_PARAMETERS(__VA_ARGS__))
+    duda_sql_use(__extension__({                                                                             \
+        const struct duda_sql_value duda_values[] = {{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__};       \
+        duda_sql_query_rows_values(d, db, schema, list, sizeof **(list), n, text, duda_values + 1,           \
+                                   sizeof duda_values / sizeof *duda_values - 1);                            \
+    }))
 #define duda_sql_query_row(d, db, schema, out, text, ...)                                                    \
-    duda_sql_query_row_values(d, db, schema, out, sizeof *(out), text, DUDA_SQL_PARAMETERS(__VA_ARGS__))
+    duda_sql_use(__extension__({                                                                             \
+        const struct duda_sql_value duda_values[] = {{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__};       \
+        duda_sql_query_row_values(d, db, schema, out, sizeof *(out), text, duda_values + 1,                  \
+                                  sizeof duda_values / sizeof *duda_values - 1);                             \
+    }))
 #define duda_sql_query_cell(d, db, cell, text, ...)                                                          \
-    duda_sql_query_cell_values(d, db, cell, text, DUDA_SQL_PARAMETERS(__VA_ARGS__))
+    duda_sql_use(__extension__({                                                                             \
+        const struct duda_sql_value duda_values[] = {{DUDA_SQL_NULL, 0, 0, {NULL, 0}}, ##__VA_ARGS__};       \
+        duda_sql_query_cell_values(d, db, cell, text, duda_values + 1,                                       \
+                                   sizeof duda_values / sizeof *duda_values - 1);                            \
+    }))
 #define duda_sql_bind_rows(d, result, schema, list)                                                          \
     duda_sql_bind_rows_checked(d, result, schema, list, sizeof **(list))
 #define duda_sql_bind_row(d, result, row, schema, out)                                                       \
