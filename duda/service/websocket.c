@@ -59,14 +59,25 @@ static void on_close(void *ctx, struct mk_websocket *end, unsigned code, mk_str 
     websocket_free(s);
 }
 
+/* The close code after the handler (RFC 6455, section 7.4.1). A handler whose wait was cancelled has not
+ * failed: the server is draining. */
+static unsigned close_code_of_result(int result)
+{
+    bool is_success = result == 0 || result == DUDA_HANDLED || (result >= 200 && result < 400);
+    if (is_success)
+        return MK_WEBSOCKET_NORMAL;
+    return result == -ECANCELED ? MK_WEBSOCKET_GOING_AWAY : MK_WEBSOCKET_INTERNAL_ERROR;
+}
+
 /* Called when the handler has returned. */
 static void on_handler_end(void *ctx)
 {
     struct duda_websocket *s = ctx;
+    unsigned code = close_code_of_result(s->d->result);
     s->d = NULL;
     duda_topics_unsubscribe_all(s->worker_ctx, &s->members);
     if (s->end)
-        (void)mk_websocket_close(s->end, MK_WEBSOCKET_NORMAL, MK_STR(""));
+        (void)mk_websocket_close(s->end, code, MK_STR(""));
     else
         websocket_free(s);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """WebSockets of services, with blocking calls and with callbacks, and topics that reach all workers."""
 import contextlib
+import errno
 import socket
 
 import pytest
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build 
 SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
+#include <stdlib.h>
 
 static int echo(struct duda_ctx *d)
 {
@@ -57,6 +59,38 @@ static int early(struct duda_ctx *d)
     struct duda_websocket *s;
     int e = duda_websocket_open(d, NULL, NULL, &s);
     return e ? e : duda_websocket_send(d, s, MK_WEBSOCKET_TEXT, MK_STR("bye"));
+}
+
+static int ends(struct duda_ctx *d)
+{
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    return e ? e : atoi(duda_query_or(d, "with", "0"));
+}
+
+static int late(struct duda_ctx *d)
+{
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    return e ? e : duda_sleep(d, 3600000);
+}
+
+static int closes(struct duda_ctx *d)
+{
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    if (!e)
+        duda_websocket_close(s, 4001, MK_STR("full"));
+    return e ? e : -EIO;
+}
+
+static int crash(struct duda_ctx *d)
+{
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    if (!e && !(e = duda_sleep(d, 20)))
+        abort();
+    return e;
 }
 
 static int patient(struct duda_ctx *d)
@@ -139,6 +173,7 @@ static int stream(struct duda_ctx *d)
 
 DUDA_SERVICE(sockets,
     DUDA_GET("/echo", echo, ""), DUDA_GET("/slowly", slowly, ""), DUDA_GET("/ticks", ticks, ""), DUDA_GET("/early", early, ""),
+    DUDA_GET("/ends", ends, ""), DUDA_GET("/late", late, "", .deadline_ms = 50), DUDA_GET("/closes", closes, ""), DUDA_GET("/crash", crash, ""),
     DUDA_GET("/patient", patient, ""), DUDA_GET("/flood", flood, ""), DUDA_GET("/lobby", lobby, ""), DUDA_GET("/quiet", quiet, ""),
     DUDA_POST("/say", say, ""), DUDA_GET("/stream", stream, ""));
 """
@@ -195,6 +230,19 @@ def test_websocket_is_closed_when_its_handler_returns(server):
         assert ws.recv(30) == "bye"
         with pytest.raises(ConnectionClosed):
             ws.recv(30)
+
+
+@pytest.mark.parametrize("path, code", [
+    ("/ends?with=0", 1000), ("/ends?with=200", 1000), ("/ends?with=399", 1000), ("/ends?with=404", 1011), ("/ends?with=500", 1011),
+    (f"/ends?with={-errno.EIO}", 1011), (f"/ends?with={-errno.ENOENT}", 1011), (f"/ends?with={-errno.ECANCELED}", 1001),
+    ("/ends?with=1", 1011), ("/ends?with=1000", 1011), ("/ends?with=1001", 1011), ("/late", 1011), ("/closes", 4001), ("/crash", 1006)])
+def test_websocket_close_code_tells_whether_the_handler_failed(monkey, tmp_path, path, code):
+    server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE)])
+    server.allow("answered -", "which is neither 0", "Sanitizer", "SIGABRT", "was killed by signal", "exited unexpectedly", "crashed with", "terminated its worker")
+    with open_websocket(server, path) as ws:
+        with pytest.raises(ConnectionClosed):
+            ws.recv(30)
+        assert ws.close_code == code
 
 
 def test_websocket_disconnect_cancels_waits(server):

@@ -97,8 +97,9 @@ MK_API int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *sock
 
 /** Sends a message without waiting, for callbacks; also returns -EAGAIN if the send queue is full. */
 MK_API int duda_websocket_try_send(struct duda_websocket *socket, enum mk_websocket_kind kind, mk_str data);
-/** Closes the WebSocket with a code and a reason. When the handler returns, the WebSocket is closed with
- * 1000. */
+/** Closes the WebSocket with a code and a reason. When the handler returns, an open WebSocket is closed with
+ * 1000; with 1011 (internal error) if the handler returned an error, a status from 400, or an invalid value;
+ * with 1001 (going away) if it returned -ECANCELED. */
 MK_API void duda_websocket_close(struct duda_websocket *socket, unsigned code, mk_str reason);
 /** The underlying WebSocket of the server; NULL once it has ended. */
 MK_API struct mk_websocket *duda_websocket_raw(const struct duda_websocket *socket);
