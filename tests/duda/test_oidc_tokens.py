@@ -331,12 +331,27 @@ def test_back_channel_logout_revokes_all_sessions_of_the_user(start, provider):
 
 @pytest.mark.parametrize("changes", [{"events": None}, {"events": {}}, {"events": {"http://schemas.openid.net/event/backchannel-logout": 1}},
                                      {"nonce": "x"}, {"sub": None, "sid": "s"}, {"aud": "other"}, {"iss": "http://evil.example"}, {"exp": 1},
-                                     {"exp": None}])
+                                     {"exp": None}, {"jti": None}, {"jti": ""}, {"jti": 1}, {"iat": None}, {"iat": "now"},
+                                     {"iat": int(time.time()) - 361}, {"iat": int(time.time()) + 200}])
 def test_back_channel_logout_with_an_invalid_token_is_rejected(start, provider, changes):
     server = start()
     browser = log_in(server, provider)
     assert end_session(server, provider.logout_token(**changes)).status == 400
     assert browser.get("/show").text == "main:user-1\n"
+
+
+@pytest.mark.parametrize("keys", [STORE, ""], ids=["token store", "memory"])
+def test_back_channel_logout_token_is_accepted_once(start, provider, keys):
+    server = start(keys=keys)
+    token, old = provider.logout_token(exp=int(time.time()) + 86400), provider.logout_token(iat=int(time.time()) - 340)
+    assert end_session(server, token).status == end_session(server, old).status == 200
+    browser = log_in(server, provider)
+    for _ in range(4):  # in both workers
+        assert end_session(server, token).status == end_session(server, old).status == 400
+    assert browser.get("/show").text == "main:user-1\n"
+    server.err.wait_for("the logout token was used before")
+    assert end_session(server, provider.logout_token(jti="x" * 10000)).status == 200
+    assert browser.get("/show").text == "-\n"
 
 
 def test_back_channel_logout_with_other_tokens_is_rejected(start, provider):
@@ -353,4 +368,5 @@ def test_back_channel_logout_with_other_tokens_is_rejected(start, provider):
 def test_back_channel_logout_of_sessions_in_cookies_is_impossible(start, provider):
     server = start(top="[SESSIONS]\n    Store cookie\n")
     log_in(server, provider)
-    assert end_session(server, provider.logout_token()).status == 501
+    token = provider.logout_token()
+    assert [end_session(server, token).status for _ in range(2)] == [501, 501], "a failed logout may be repeated"

@@ -2,12 +2,14 @@
 /* Logout, initiated by the user (OpenID Connect RP-Initiated Logout 1.0) or by the provider (Back-Channel
  * Logout 1.0). */
 #include <duda/body.h>
+#include <duda/crypto.h>
 #include <duda/json.h>
 #include <duda/memory.h>
 #include <duda/middleware.h>
 #include <duda/response.h>
 #include <duda/send.h>
 #include <duda/session.h>
+#include <duda/store.h>
 #include <duda/upload.h>
 #include <duda/wait.h>
 #include <errno.h>
@@ -68,27 +70,77 @@ static const struct duda_schema_field event_fields[] = {
 static const struct duda_schema events_schema =
     DUDA_SCHEMA(struct events, event_fields, .allow_unknown = true);
 
+/* The maximum age of a logout token in seconds, and of its record, which prevents a replay. */
+enum { TOKEN_AGE_MAX_S = 300 };
+
 struct logout_claims {
-    mk_str sub, nonce;
+    mk_str sub, nonce, jti;
+    int64_t iat;
     struct events events;
 };
 static const struct duda_schema_field logout_fields[] = {
     DUDA_STRING(struct logout_claims, sub, .min_length = 1, .max_length = 180),
     DUDA_JSON_RAW(struct logout_claims, nonce, .optional = true),
+    DUDA_STRING(struct logout_claims, jti, .min_length = 1, .max_length = OIDC_CLAIMS_MAX),
+    DUDA_INTEGER(struct logout_claims, iat),
     DUDA_OBJECT(struct logout_claims, events, &events_schema),
 };
 static const struct duda_schema logout_schema =
     DUDA_SCHEMA(struct logout_claims, logout_fields, .allow_unknown = true);
 
+static bool is_recent(struct duda_ctx *d, const struct oidc_provider *p, int64_t iat)
+{
+    int64_t now = oidc_now(d), leeway = p->settings->leeway_ms / 1000;
+    return iat <= now + leeway && iat >= now - TOKEN_AGE_MAX_S - leeway;
+}
+
 /* An ID token is signed with the same key, so a logout token must contain the event, and no nonce. */
-static bool read_logout_claims(struct duda_ctx *d, mk_str json, struct logout_claims *out)
+static bool read_logout_claims(struct duda_ctx *d, const struct oidc_provider *p, mk_str json,
+                               struct logout_claims *out)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
     *out = (struct logout_claims){.nonce = MK_STR_NULL};
     return !duda_json_read(json, &logout_schema, &memory, NULL, out, &errors) && !out->nonce.p &&
-           mk_str_starts(out->events.logout, MK_STR("{"));
+           mk_str_starts(out->events.logout, MK_STR("{")) && is_recent(d, p, out->iat);
 }
+
+/* ---- Replays ---- */
+
+/* A hash, because the provider determines the length of `jti`. Absent if out of memory. */
+static mk_str replay_key(struct duda_ctx *d, const struct oidc_provider *p, mk_str jti)
+{
+    struct duda_hash hash;
+    char buf[64];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    if (duda_hash(DUDA_SHA256, jti, &hash))
+        return MK_STR_NULL;
+    duda_base64url_encode(&text, duda_hash_str(&hash));
+    return duda_sprintf(d, "oidc logout %.*s %.*s", MK_STR_ARG(p->settings->base.name),
+                        MK_STR_ARG(mk_buf_str(&text)));
+}
+
+static struct duda_store *replay_store(struct duda_ctx *d, const struct oidc_provider *p)
+{
+    return oidc_keeps_tokens(p) ? oidc_token_store(d, p) : duda_store_find(d, "memory");
+}
+
+/* Records the token as used until it is too old to be accepted. Returns 0; -EEXIST: it was used before; or
+ * the error of the store. */
+static int record_use(struct duda_ctx *d, const struct oidc_provider *p, mk_str key, int64_t iat)
+{
+    int64_t life = iat + TOKEN_AGE_MAX_S + p->settings->leeway_ms / 1000 + 1 - oidc_now(d);
+    int e = key.p ? duda_store_add(d, replay_store(d, p), key, MK_STR("1"), (uint64_t)life * 1000) : -ENOMEM;
+    return e == -ENOLINK ? 0 : e;
+}
+
+/* After a failed logout, the provider may send the same token again. */
+static void forget_use(struct duda_ctx *d, const struct oidc_provider *p, mk_str key)
+{
+    (void)!duda_store_delete_if(d, replay_store(d, p), key, MK_STR_NULL);
+}
+
+/* ---- Revocation ---- */
 
 static duda_verdict revoke_sessions(struct duda_ctx *d, const struct oidc_provider *p, mk_str sub)
 {
@@ -111,7 +163,16 @@ duda_verdict duda_oidc_back_channel_log_out(struct duda_ctx *d)
         return oidc_refuse(d, 400, "the request has no logout token");
     int e = oidc_discover(d, p);
     e = e ? e : oidc_verify_token(d, p, token, &json);
-    if (e == -EKEYREJECTED || (!e && !read_logout_claims(d, json, &claims)))
+    if (e == -EKEYREJECTED || (!e && !read_logout_claims(d, p, json, &claims)))
         return oidc_refuse(d, 400, "the logout token is invalid");
-    return e ? oidc_fail(d, p, e) : revoke_sessions(d, p, claims.sub);
+    if (e)
+        return oidc_fail(d, p, e);
+    mk_str key = replay_key(d, p, claims.jti);
+    e = record_use(d, p, key, claims.iat);
+    if (e)
+        return e == -EEXIST ? oidc_refuse(d, 400, "the logout token was used before") : e;
+    duda_verdict result = revoke_sessions(d, p, claims.sub);
+    if (result != 200)
+        forget_use(d, p, key);
+    return result;
 }

@@ -9,6 +9,7 @@
 #include <duda/store.h>
 #include <errno.h>
 #include <monkey/json.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "oidc.h"
@@ -123,6 +124,7 @@ static mk_str encrypt_record(struct duda_ctx *d, const struct oidc_provider *p, 
     bool done = out && ctx && derive(p, secret, "duda oidc tokens key", key, sizeof key) &&
                 encrypt_text(ctx, key, text, out);
     EVP_CIPHER_CTX_free(ctx);
+    OPENSSL_cleanse(key, sizeof key);
     return done ? mk_str_of((const char *)out, NONCE + text.len + TAG) : MK_STR_NULL;
 }
 
@@ -137,6 +139,7 @@ static mk_str decrypt_record(struct duda_ctx *d, const struct oidc_provider *p, 
     bool done = out && ctx && derive(p, secret, "duda oidc tokens key", key, sizeof key) &&
                 decrypt_text(ctx, key, sealed, out);
     EVP_CIPHER_CTX_free(ctx);
+    OPENSSL_cleanse(key, sizeof key);
     return done ? mk_str_of((const char *)out, sealed.len - NONCE - TAG) : MK_STR_NULL;
 }
 
