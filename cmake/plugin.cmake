@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# mk_plugin(NAME [COLD] [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...]): the plugin of the folder that calls it, made
-# of all its C files, or of SOURCES. They see include/monkey alone. NEEDS are pkg-config names: without them the plugin is left out, with a message. CALLS are
-# plugins whose functions it calls: those in its member `needs`. It is built with its name (or `all`) in MK_PLUGINS. With its name
-# (or `all`) in MK_PLUGINS_STATIC it becomes a part
-# of the program, else an object to load, monkey-NAME.so. COLD: it is built for size, because few requests call it, or what it
-# waits for takes longer.
+# mk_plugin(NAME [COLD] [HOT FILE...] [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...]): the plugin of the folder that
+# calls it, made of all its C files, or of SOURCES. They see include/monkey alone. NEEDS are pkg-config names: without them the plugin is
+# left out, with a message. CALLS are plugins whose functions it calls: those in its member `needs`. It is built with its name (or `all`)
+# in MK_PLUGINS. With its name (or `all`) in MK_PLUGINS_STATIC it becomes a part of the program, otherwise a loadable object,
+# monkey-NAME.so. COLD: it is built for size, because few requests call it, or because it waits for something slower. HOT: only these
+# files are built for speed.
 #
 # mk_inner_plugin(NAME OPTION [LAYER...]): a plugin that is a part of the program and of libmonkey, unless OPTION is OFF, because it
 # uses layers that plugins do not see. It consists of these layers, or is in one that another inner plugin names.
@@ -64,7 +64,7 @@ function(mk_inner_plugin name option)
 endfunction()
 
 function(mk_plugin name)
-  cmake_parse_arguments(arg "COLD" "" "NEEDS;CALLS;LIBS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "" "HOT;NEEDS;CALLS;LIBS;SOURCES" ${ARGN})
   set(libs ${arg_LIBS})
   if(NOT "all" IN_LIST MK_PLUGINS AND NOT name IN_LIST MK_PLUGINS)
     mk_leave_out(${name} "MK_PLUGINS does not name it")
@@ -122,10 +122,14 @@ function(mk_plugin name)
     target_link_libraries(plugin_${word}_static PRIVATE mk_flags ${libs})
   endif()
   foreach(target plugin_${word} plugin_${word}_static)
-    if(arg_COLD AND TARGET ${target} AND NOT MK_OPTIMIZE STREQUAL "size")
+    if((arg_COLD OR arg_HOT) AND TARGET ${target} AND NOT MK_OPTIMIZE STREQUAL "size")
       target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
     endif()
   endforeach()
+  if(NOT MK_OPTIMIZE STREQUAL "size")
+    list(TRANSFORM arg_HOT APPEND .c)
+    set_source_files_properties(${arg_HOT} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>;$<$<CONFIG:Release>:${MK_NO_REP}>")
+  endif()
 endfunction()
 
 # mk_built_in(TARGET PLUGINS...): builds these plugins into it. `inner` gets the layers of inner plugins, which the caller links.
