@@ -85,7 +85,7 @@ static bool is_stack_overflow(int signal, const siginfo_t *info, const void *con
 
 static void append_running_handler(struct mk_buf *out)
 {
-    void (*describe)(struct mk_buf * out) = runs ? runs->describe : NULL;
+    void (*describe)(struct mk_buf *) = runs ? runs->describe : NULL;
     const size_t begin = out->len, head = sizeof DEV_CRASH_RUNNING - 1;
     if (!describe)
         return;

@@ -332,10 +332,12 @@ def test_back_channel_logout_revokes_all_sessions_of_the_user(start, provider):
 @pytest.mark.parametrize("changes", [{"events": None}, {"events": {}}, {"events": {"http://schemas.openid.net/event/backchannel-logout": 1}},
                                      {"nonce": "x"}, {"sub": None, "sid": "s"}, {"aud": "other"}, {"iss": "http://evil.example"}, {"exp": 1},
                                      {"exp": None}, {"jti": None}, {"jti": ""}, {"jti": 1}, {"iat": None}, {"iat": "now"},
-                                     {"iat": int(time.time()) - 361}, {"iat": int(time.time()) + 200}])
+                                     {"age": 361}, {"age": -200}])
 def test_back_channel_logout_with_an_invalid_token_is_rejected(start, provider, changes):
     server = start()
     browser = log_in(server, provider)
+    if "age" in changes:
+        changes = {"iat": int(time.time()) - changes["age"]}
     assert end_session(server, provider.logout_token(**changes)).status == 400
     assert browser.get("/show").text == "main:user-1\n"
 
