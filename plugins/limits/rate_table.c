@@ -7,6 +7,10 @@
 
 enum { TRIES = 32 };
 
+/* Workers read the clock once per iteration of their event loops, so a time that one worker has stored may be
+ * further ahead for another worker: at most this much. */
+#define SKEW_MAX ((uint64_t)60 * 1000 * LIMITS_TICKS)
+
 static uint64_t subject_tag(uint64_t subject)
 {
     uint64_t tag = subject >> TIME_BITS;
@@ -64,7 +68,8 @@ uint64_t limits_bucket_charge(struct limits_bucket *line, uint64_t subject, uint
     for (unsigned i = 0; i < TRIES; i++) {
         uint64_t word;
         _Atomic uint64_t *slot = find_slot(line, tag, now, &word);
-        uint64_t ahead = word >> TIME_BITS == tag ? ticks_ahead_of_now(word, now, most) : 0;
+        uint64_t ahead = word >> TIME_BITS == tag ? ticks_ahead_of_now(word, now, most + SKEW_MAX) : 0;
+        ahead = ahead < most ? ahead : most;
         uint64_t wait = ahead > c->tolerance ? ahead - c->tolerance : 0;
         if (wait > c->wait_max || replace_slot(slot, word, tag, now + ahead + c->cost))
             return wait;
