@@ -28,8 +28,8 @@ static char unescape(char c)
     return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
 }
 
-/* Appends a value in quotes. In single quotes, a backslash has no special meaning. Returns NULL, or what is
- * wrong. */
+/* Appends a value in quotes. In single quotes, a backslash has no special meaning. Returns NULL or an error
+ * message. */
 static const char *append_quoted_value(struct mk_buf *out, mk_str value)
 {
     const char quote = value.p[0];
@@ -55,7 +55,7 @@ static void append_plain_value(struct mk_buf *out, mk_str value)
     mk_buf_add(out, mk_str_trim(mk_str_first(value, n)));
 }
 
-/* Adds the variable, unless the environment has it. Returns NULL, or what is wrong. */
+/* Sets the variable unless the environment already contains it. Returns NULL or an error message. */
 static const char *parse_line(struct dev_env *env, mk_str line)
 {
     mk_str value = line, name;

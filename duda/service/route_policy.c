@@ -130,7 +130,7 @@ static bool are_labels(mk_str s)
     return s.len > 0 && s.p[0] != '.';
 }
 
-/* Returns whether the origin matches the pattern, in which `*` stands for one or more labels of a host
+/* Returns whether the origin matches the pattern. A `*` in the pattern matches one or more labels of a host
  * name. */
 static bool origin_matches(mk_str pattern, mk_str origin)
 {

@@ -44,7 +44,7 @@ static void write_value(struct json_output *o, const struct duda_value *v, size_
 
 /* ---- Space ----
  * The fast path writes through a pointer to the end of the output, and stores the length only before other
- * functions write to the buffer. NULL stands for a buffer that has failed. */
+ * functions write to the buffer. NULL means that the buffer has failed. */
 
 static char *output_grow(struct json_output *o, const char *at, size_t n)
 {

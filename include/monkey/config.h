@@ -280,8 +280,9 @@ MK_API void *mk_config_shared(struct mk_config *config, const char *name, size_t
 /** The statistics of the server: see mk_stat_register_table(). Returns NULL, and reports the error, if out of
  * memory. */
 MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *config);
-/** Adds the statistics of another server to those that plugins report: see mk_worker_statistics_at(). The
- * struct is copied. Call it in load() or master_start(). Returns 0 or -ENOMEM. */
+/** Registers the statistics of another server. Plugins read them with mk_worker_statistics_at(), and report
+ * them along with the server's own. Copies the struct. Call it in load() or master_start(). Returns 0 or
+ * -ENOMEM. */
 MK_API int mk_config_add_statistics_sized(struct mk_config *config, const struct mk_stat_source *source,
                                           size_t source_size) MK_API_MUST_USE;
 static inline MK_API_MUST_USE int mk_config_add_statistics(struct mk_config *config,

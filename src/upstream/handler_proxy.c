@@ -219,8 +219,7 @@ static mk_str copy_text(struct mk_request *request, mk_str text)
     return mk_str_of(p, p ? text.len : 0);
 }
 
-/* Keeps the headers of the page, except those that declined_page_of() adds to the response: see
- * is_cors_header(). */
+/* Copies the headers of the page, except CORS headers, which declined_page_of() adds to the response. */
 static bool copy_page_headers(struct declined_page *page, const struct mk_upstream_handler *h)
 {
     mk_str name, value;

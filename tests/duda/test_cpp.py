@@ -216,7 +216,7 @@ def test_cpp_service_compiles_without_warnings(tmp_path, compiler, standard, sou
 
 
 def test_every_macro_is_compiled_as_cpp():
-    """Checks all macros with uppercase names, except those that are parts of other macros or exist only for C."""
+    """Every macro with an uppercase name is tested, except helpers of other macros and macros that exist only in C."""
     headers = "".join(path.read_text() for path in (ROOT / "duda/include/duda").glob("*.h"))
     names = set(re.findall(r"^#define (DUDA_[A-Z_]+)\(", headers, re.MULTILINE)) - {"DUDA_LABELS", "DUDA_PROBE", "DUDA_SCHEMA_FIELD"}
     assert [name for name in sorted(names) if not name.endswith("_ENTRY") and f"{name}(" not in PLAIN + MACROS + OPTIONS] == []

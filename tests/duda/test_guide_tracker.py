@@ -103,7 +103,7 @@ def test_step_sends_the_responses_of_the_guide(start, step):
 
 
 def test_running_server_follows_the_steps(start, tmp_path):
-    """The guide starts the server in step 2, and copies the files of the other steps meanwhile."""
+    """The server of step 2 keeps running while the files of the next steps are copied over."""
     server = start("02-database")
     for step, path in (("03-search", "/?q=tea"), ("04-log-in", "/log-in"), ("05-forms", "/new"), ("06-attachments", "/issues/1"),
                        ("07-api", "/api/issues"), ("08-live", "/"), ("09-mail", "/")):

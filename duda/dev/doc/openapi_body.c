@@ -204,7 +204,7 @@ static bool needs_credentials(const struct dev_route *r)
     return r->has_authentication || (is_documented && !r->security_has_status);
 }
 
-/* Writes the statuses of the middleware, `.auth` and `.rate`, and those that the bind functions send. */
+/* Writes the error statuses that middleware, `.auth`, `.rate` and the bind functions send. */
 static void write_implied_responses(struct response_writer *w, const struct dev_route *r)
 {
     static const unsigned of_query[] = {400}, of_json[] = {400, 413, 415, 422},

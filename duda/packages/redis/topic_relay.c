@@ -13,8 +13,7 @@
 
 enum { ORIGIN = sizeof(uint64_t) };
 
-/* The origin of kept messages, which all workers deliver, including the one that has published the
- * message. */
+/* The origin of kept messages: every worker delivers them, even the publisher. */
 static const char from_all[ORIGIN];
 
 struct redis_topic_relay {
