@@ -190,6 +190,52 @@ def test_acme_only_pending_challenges_are_posted(impostor, status, posted):
     assert ("/challenge" in fake.requests) == posted
 
 
+@pytest.mark.parametrize("is_received", [True, False], ids=["received", "lost"])
+@pytest.mark.parametrize("step", ["/challenge", "/finalize"])
+def test_acme_rejected_repetition_of_request_is_no_failure(impostor, step, is_received):
+    """The CA may receive the last request of a helper that died after the next helper read the state of the order."""
+    fake = impostor.fake
+    states = {"/challenge": ["pending"], "/finalize": ["ready"]}
+
+    def advance(path):
+        if path == step and is_received:
+            states[path].append("processing")
+        if path == step:
+            return problem("malformed", "not in this state", status=403)
+        states[path].append("valid")
+        return 200, {}, order()[2]
+
+    def order():
+        status = "pending" if states["/challenge"][-1] != "valid" else states["/finalize"][-1]
+        return 201, {"Location": f"{fake.url}/o"}, {
+            "status": status, "authorizations": [f"{fake.url}/authz"], "finalize": f"{fake.url}/finalize"}
+
+    def authorization():
+        status = states["/challenge"][-1]
+        if status == "processing":
+            states["/challenge"].append("valid")
+        return 200, {}, {"status": "pending" if status == "processing" else status,
+                         "challenges": [{"type": "http-01", "url": f"{fake.url}/challenge", "token": "t0ken", "status": status}],
+                         "identifier": {"type": "dns", "value": "www.example.test"}}
+
+    def next_order():
+        made = order()
+        if states["/finalize"][-1] == "processing":
+            states["/finalize"].append("valid")
+        return 200, {}, made[2]
+
+    pages = {"/dir": lambda: (200, {}, fake.whole), "/account": lambda: (201, {"Location": f"{fake.url}/a"}, {}),
+             "/order": order, "/o": next_order, "/authz": authorization}
+
+    def answer(path):
+        status, fields, content = pages[path]() if path in pages else advance(path) if path in states else (200, {}, {})
+        return status, {"Replay-Nonce": "n"} | fields, content
+
+    # The order becomes valid, but has no certificate.
+    impostor(answer).err.wait_for("`` is not a URL" if is_received else "not in this state")
+    assert fake.requests.count(step) == 1
+
+
 @pytest.mark.parametrize("fields, seconds", [
     ({"Retry-After": "7200"}, 7200), ({}, 3600), ({"Retry-After": "999999999"}, 8 * 86400), ({"Retry-After": "soon"}, 3600),
     ({"Retry-After": "99999999999999999999999"}, 3600), ({"Retry-After": "-1"}, 3600),

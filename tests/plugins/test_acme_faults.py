@@ -169,7 +169,7 @@ def test_acme_reloads_do_not_restart_order(slow, state):
         server.tell(signal.SIGHUP)
         server.err.wait_for("the new configuration serves", count=i + 1)
     server.err.wait_for(NEW.format("www.example.test"), seconds=90)
-    assert slow.pebble.count("order-plz") == 1
+    assert slow.pebble.count("order-plz") == 1, server.log + slow.pebble.out.text
 
 
 def test_acme_workers_of_old_configuration_request_nothing(world):

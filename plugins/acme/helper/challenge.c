@@ -149,17 +149,40 @@ static bool poll_authorization(struct acme_client *c, const char *url, const cha
     }
 }
 
-/* Asks the CA to validate the challenge if it is still pending. If an earlier helper died, the CA may be
- * validating the challenge already, and would reject a second request. */
-static bool start_challenge(struct acme_client *c, const json_t *challenge, const char *url,
-                            struct acme_error *f)
+static bool is_challenge_pending(const json_t *a, const struct acme_cert_spec *spec)
 {
-    const char *status = acme_json_string(challenge, "status");
-    if (status && strcmp(status, "pending") != 0)
+    const char *status = acme_json_string(find_challenge(a, spec->challenge), "status");
+    return !status || strcmp(status, "pending") == 0;
+}
+
+/* Returns whether the CA is validating the challenge, or has validated it. */
+static bool is_challenge_started(struct acme_client *c, const char *authorization,
+                                 const struct acme_cert_spec *spec)
+{
+    struct acme_error ignored = {0};
+    json_t *a = acme_client_post_json(c, authorization, MK_STR(""), NULL, &ignored);
+    bool is_started = a && !is_challenge_pending(a, spec);
+    json_decref(a);
+    return is_started;
+}
+
+/* Asks the CA to validate the challenge if it is still pending. The CA rejects a second request. If an earlier
+ * helper died, the CA may have received its request at any time, even after this helper read the
+ * authorization. */
+static bool start_challenge(struct acme_client *c, const char *authorization, const json_t *a,
+                            const struct acme_cert_spec *spec, struct acme_error *f)
+{
+    if (!is_challenge_pending(a, spec))
         return true; /* the authorization contains the result, or will contain it */
     struct acme_response r = {0};
+    const char *url = acme_json_string(find_challenge(a, spec->challenge), "url");
     bool ok = acme_client_post(c, url, MK_STR("{}"), &r, f);
+    bool is_rejected = !ok && f->status >= 400 && f->status < 500;
     acme_response_free(&r);
+    if (is_rejected && is_challenge_started(c, authorization, spec)) {
+        *f = (struct acme_error){0};
+        return true;
+    }
     return ok;
 }
 
@@ -176,7 +199,7 @@ static bool respond_to_challenge(struct acme_client *c, const char *authorizatio
                          is_http_challenge(spec) ? token : name);
     if (!store_response(c, name, token, spec, f))
         return false;
-    return start_challenge(c, challenge, url, f) && poll_authorization(c, authorization, name, spec, f);
+    return start_challenge(c, authorization, a, spec, f) && poll_authorization(c, authorization, name, spec, f);
 }
 
 bool acme_challenge_complete(struct acme_client *c, const char *authorization,

@@ -189,6 +189,18 @@ static bool complete_authorizations(struct order *o, struct acme_error *f)
     return post_order(o, o->url, MK_STR(""), f);
 }
 
+/* Returns whether the CA rejected the request only because an earlier helper, which died, sent the same one. */
+static bool is_order_finalized(struct order *o, struct acme_error *f)
+{
+    struct acme_error ignored = {0};
+    bool is_rejected = f->status >= 400 && f->status < 500;
+    if (!is_rejected || !post_order(o, o->url, MK_STR(""), &ignored) ||
+        !(has_status(o, "processing") || has_status(o, "valid")))
+        return false;
+    *f = (struct acme_error){0};
+    return true;
+}
+
 static bool finalize_order(struct order *o, struct acme_error *f)
 {
     struct mk_buf der = mk_buf_growing(TEXT_MAX), payload = mk_buf_growing(TEXT_MAX);
@@ -203,7 +215,7 @@ static bool finalize_order(struct order *o, struct acme_error *f)
     if (!ok || payload.failed)
         ok = acme_error_set(f, "cannot create the signing request: %s", acme_key_error());
     else
-        ok = post_order(o, url, mk_buf_str(&payload), f);
+        ok = post_order(o, url, mk_buf_str(&payload), f) || is_order_finalized(o, f);
     mk_buf_free(&der);
     mk_buf_free(&payload);
     return ok;

@@ -139,7 +139,7 @@ def test_short_responses_during_a_shot_disqualify(tmp_path, folder, monkeypatch)
 
 
 def test_server_that_exits_is_disqualified_with_its_last_output(tmp_path, folder):
-    add_contestant(folder, "mortal", "die=4000")
+    add_contestant(folder, "mortal", "die=400")
     add_contestant(folder, "other")
     made = hold(tmp_path, (case(), plan(rounds=3, seconds=1)))
     assert set(excluded(made)) == {"mortal"}
