@@ -2,72 +2,77 @@
 #include "service/route_conflicts.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-enum { TEXT = MK_ROUTER_PATTERN_MAX + 1, WHERE = 512 };
+enum { ROUTE_MAX = MK_ROUTER_PATTERN_MAX + 1, WHERE_MAX = 512, REPORT_MAX = 16 * 1024 * 1024 };
 
-/* The routes of all services on one virtual host of the configuration, for one host of DUDA_HOST(). */
-struct duda_route_conflicts {
-    struct duda_route_conflicts *next;
-    const struct mk_vhost *host;
-    mk_str name; /* name in DUDA_HOST(); empty: any host */
-    struct mk_router *router;
-};
-
-static void free_router(void *data)
+static void append_route(struct mk_buf *out, const struct duda_route_entry *entry)
 {
-    mk_router_free(data);
+    if (!mk_str_eq(mk_str_from_c(entry->route->method), MK_STR("*")))
+        mk_buf_addf(out, "%s ", entry->route->method);
+    mk_buf_add(out, entry->pattern);
 }
 
-static struct mk_router *get_or_create_router(struct mk_config *config, struct duda_route_conflicts **all,
-                                              const struct mk_vhost *host, mk_str name)
+static void append_where(struct mk_buf *out, const struct duda_service *service, const struct duda_route *r)
 {
-    for (struct duda_route_conflicts *o = *all; o; o = o->next)
-        if (o->host == host && mk_str_eq_nocase(o->name, name))
-            return o->router;
-    struct duda_route_conflicts *o = mk_config_alloc(config, sizeof *o);
-    struct mk_router *router = o ? mk_router_new() : NULL;
-    if (!router || !mk_config_add_cleanup(config, free_router, router)) {
-        mk_router_free(router);
-        return NULL;
-    }
-    *o = (struct duda_route_conflicts){.next = *all, .host = host, .name = name, .router = router};
-    *all = o;
-    return router;
+    mk_buf_addf(out, "%s() of the service %s, %s:%d", r->name, service->name, r->file, r->line);
 }
 
-static int add_route_entry(struct mk_config *config, struct mk_router *router,
-                           const struct duda_service *service, const struct duda_route_entry *entry)
+static bool declare_entry(struct mk_config *config, const struct duda_service *service,
+                          const struct duda_route_entry *entry)
 {
-    char text[TEXT], position[WHERE];
+    char text[ROUTE_MAX], position[WHERE_MAX];
+    mk_str conflict;
     const struct duda_route *r = entry->route;
-    struct mk_buf t = mk_buf_fixed(text, sizeof text), w = mk_buf_fixed(position, sizeof position);
-    if (!mk_str_eq(mk_str_from_c(r->method), MK_STR("*")))
-        mk_buf_addf(&t, "%s ", r->method);
-    mk_buf_add(&t, entry->pattern);
-    mk_buf_addf(&w, "%s() of the service %s, %s:%d", r->name, service->name, r->file, r->line);
-    int e =
-        mk_router_add(router, mk_buf_str(&t), (void *)(uintptr_t)r, w.failed ? MK_STR_NULL : mk_buf_str(&w));
-    if (e != -EEXIST)
-        return e == -ENOMEM ? e : 0; /* other errors were reported when the table was built */
-    mk_str error = mk_router_error(router);
-    mk_config_error(config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(error));
-    mk_config_hint(config,
-                   "give each service separate paths: `/shop/* %s` in [ROUTES], or a prefix in its table",
-                   service->name);
-    return e;
+    struct mk_buf route = mk_buf_fixed(text, sizeof text), where = mk_buf_fixed(position, sizeof position);
+    append_route(&route, entry);
+    append_where(&where, service, r);
+    int e = mk_config_declare_route(config, entry->host, mk_buf_str(&route), mk_buf_str(&where), &conflict);
+    if (e == -EEXIST) {
+        mk_config_error(config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(conflict));
+        mk_config_hint(config,
+                       "give each service separate paths: `/shop/* %s` in [ROUTES], or a prefix in its table",
+                       service->name);
+    }
+    return e == 0;
 }
 
-bool duda_route_conflicts_add(struct mk_config *config, struct duda_route_conflicts **all,
-                              const struct mk_vhost *host, const struct duda_service *service,
-                              const struct duda_route_table *table)
+bool duda_route_conflicts_declare(struct mk_config *config, const struct duda_service *service,
+                                  const struct duda_route_table *table)
 {
     const struct duda_route_entry *entry;
     bool ok = true;
-    for (size_t i = 0; (entry = duda_route_table_at(table, i)); i++) {
-        struct mk_router *router = get_or_create_router(config, all, host, entry->host);
-        if (!router)
-            return false;
-        ok = add_route_entry(config, router, service, entry) == 0 && ok;
-    }
+    for (size_t i = 0; (entry = duda_route_table_at(table, i)); i++)
+        ok = declare_entry(config, service, entry) && ok;
     return ok;
+}
+
+static void write_report(int fd, mk_str text)
+{
+    while (text.len) {
+        ssize_t n = write(fd, text.p, text.len);
+        if (n <= 0)
+            return; /* the reader detects only the conflicts of the routes that were written */
+        text = mk_str_skip(text, (size_t)n);
+    }
+}
+
+void duda_route_conflicts_report(const struct duda_service *service, const struct duda_route_table *table)
+{
+    uint64_t fd;
+    mk_str variable = mk_str_from_c(getenv(MK_ROUTES_FD_VARIABLE));
+    const struct duda_route_entry *entry;
+    if (!variable.p || !mk_num_parse(variable, &fd) || fd > INT32_MAX)
+        return;
+    struct mk_buf out = mk_buf_growing(REPORT_MAX);
+    for (size_t i = 0; (entry = duda_route_table_at(table, i)); i++) {
+        mk_buf_addf(&out, "%.*s\t", MK_STR_ARG(entry->host));
+        append_route(&out, entry);
+        mk_buf_add_char(&out, '\t');
+        append_where(&out, service, entry->route);
+        mk_buf_add_char(&out, '\n');
+    }
+    write_report((int)fd, mk_buf_str(&out));
+    mk_buf_free(&out);
 }

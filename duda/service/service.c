@@ -171,12 +171,13 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     if (service->plugin->sections && service->plugin->sections[0])
         service_entry->has.settings = mk_config_settings(config, service->plugin->sections[0]);
     *data = service_entry;
-    return duda_symbolizer_add_object(config, &duda->sources, service) && service_entry->table &&
-                   duda_render_load_templates(config, service, &service_entry->templates) &&
-                   duda_assets_load(config, service, service_entry->table, &service_entry->assets) &&
-                   duda_translations_load(config, service, &service_entry->has.translations)
-               ? 0
-               : -EINVAL;
+    bool ok = duda_symbolizer_add_object(config, &duda->sources, service) && service_entry->table &&
+              duda_render_load_templates(config, service, &service_entry->templates) &&
+              duda_assets_load(config, service, service_entry->table, &service_entry->assets) &&
+              duda_translations_load(config, service, &service_entry->has.translations);
+    if (ok)
+        duda_route_conflicts_report(service, service_entry->table);
+    return ok ? 0 : -EINVAL;
 }
 
 bool duda_service_bind(const struct duda_service *service, const struct mk_conf_ctx *conf_ctx, mk_str words,
@@ -252,18 +253,15 @@ static void warn_without_csrf_check(struct mk_config *config, const struct duda_
 }
 
 /* Mounts the service on the whole virtual host. */
-static int mount_on_host(struct mk_config *config, struct mk_vhost *host, struct service_entry *service_entry)
+static int mount_on_host(struct mk_config *config, struct service_entry *service_entry)
 {
-    struct duda_plugin_config *duda = mk_config_data(config, duda_worker_ctx_plugin());
     struct mount *mount = mk_config_alloc(config, sizeof *mount);
     if (!mount)
         return -ENOMEM;
     mount->service_entry = service_entry;
     mount->prefix = MK_STR("");
     mk_config_prepend_route(config, MK_STR("/*"), service_entry->service->handler, mount);
-    return duda_route_conflicts_add(config, &duda->routes, host, service_entry->service, service_entry->table)
-               ? 0
-               : -EINVAL;
+    return duda_route_conflicts_declare(config, service_entry->service, service_entry->table) ? 0 : -EINVAL;
 }
 
 int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
@@ -282,7 +280,7 @@ int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *dat
         if (!*host_data)
             return -ENOMEM;
     }
-    return service_entry->named || is_mounted_below ? 0 : mount_on_host(config, host, service_entry);
+    return service_entry->named || is_mounted_below ? 0 : mount_on_host(config, service_entry);
 }
 
 int duda_service_start(struct mk_worker *worker, void *data)

@@ -31,7 +31,6 @@ struct duda_plugin_config {
     mk_str scopes[DUDA_SERVICES_MAX]; /* one per service */
     size_t n_services;
     struct duda_symbolizer_config sources;
-    struct duda_route_conflicts *routes; /* finds conflicts between services */
     bool is_checked;
     pid_t loader; /* the process that has loaded the configuration: the master, or a program with libmonkey */
 };

@@ -350,6 +350,25 @@ MK_API void mk_config_add_route(struct mk_config *config, mk_str pattern, const 
 MK_API void mk_config_prepend_route(struct mk_config *config, mk_str pattern,
                                     const struct mk_handler *handler, void *data);
 
+/**
+ * Only in host(): declares a route of a handler that mk_config_prepend_route() has added for all paths, so that
+ * two plugins whose handlers have the same route are noticed. `route` has the form of mk_router_add(). `host`
+ * restricts it to requests for this host; empty: any. `where` is the source location of the route, for
+ * messages. Copies all texts.
+ *
+ * Returns 0, or -ENOMEM. Returns -EEXIST if another declared route of this virtual host matches the same
+ * requests: *conflict then describes both routes, for mk_config_error().
+ */
+MK_API int mk_config_declare_route(struct mk_config *config, mk_str host, mk_str route, mk_str where,
+                                   mk_str *conflict) MK_API_MUST_USE;
+
+/**
+ * A variable in the environment of the process that checks the configuration of an isolated service. Its value
+ * is a descriptor, to which a plugin with such routes writes one line for each: the host, the route and its
+ * source location, separated by tabs. The front server declares the routes with mk_config_declare_route().
+ */
+#define MK_ROUTES_FD_VARIABLE "MONKEY_ROUTES_FD"
+
 /** Enables mk_subprocess_start(): each worker gets a spawner process. */
 MK_API void mk_config_enable_subprocesses(struct mk_config *config);
 

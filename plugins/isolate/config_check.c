@@ -14,29 +14,39 @@
 #include "environment.h"
 #include "group_config.h"
 #include "process.h"
+#include "routes.h"
 
-enum { OUTPUT_MAX = 16 * 1024, CHECK_MS = 20000 };
+enum { OUTPUT_MAX = 16 * 1024, CHECK_MS = 20000, CONFIG_FD = 3, ROUTES_FD = 4 };
 
 extern char **environ;
+
+/* The files that the check inherits: its configuration, and the file for the report of the routes. A negative
+ * value is the error of creating the file. */
+struct check_files {
+    int config, routes;
+};
 
 /* The check loads the service, so it gets the same environment as the group. */
 static void exec_config_check(const struct isolate_group *group, pid_t parent)
 {
-    char **environment = isolate_environment_build(group, environ, NULL);
+    char routes[sizeof MK_ROUTES_FD_VARIABLE + 16];
+    (void)snprintf(routes, sizeof routes, MK_ROUTES_FD_VARIABLE "=%d", ROUTES_FD);
+    char *const ours[] = {routes, NULL};
+    char **environment = isolate_environment_build(group, environ, ours);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* set here, because a change of user resets it */
     if (environment && getppid() == parent)
-        isolate_process_exec(true, 3, environment);
+        isolate_process_exec(true, CONFIG_FD, environment);
 }
 
-static _Noreturn void run_check_in_child(const struct isolate_group *group, int config_fd, int out,
-                                         pid_t parent)
+static _Noreturn void run_check_in_child(const struct isolate_group *group, const struct check_files *files,
+                                         int out, pid_t parent)
 {
-    const int fds[] = {config_fd};
+    const int fds[] = {files->config, files->routes};
     sigset_t none;
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)setpgid(0, 0);
-    if (dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0 || !isolate_process_keep_fds(fds, 1))
+    if (dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0 || !isolate_process_keep_fds(fds, 2))
         _exit(127);
     int e = isolate_process_drop_privileges(group, 0);
     if (e)
@@ -73,15 +83,15 @@ static void reap_check(pid_t pid, bool kills, int *status)
         continue;
 }
 
-static int run_check_process(const struct isolate_group *group, int config_fd, struct mk_buf *output,
-                             int *status)
+static int run_check_process(const struct isolate_group *group, const struct check_files *files,
+                             struct mk_buf *output, int *status)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        run_check_in_child(group, config_fd, ends[1], parent);
+        run_check_in_child(group, files, ends[1], parent);
     int e = pid < 0 ? -errno : 0;
     close(ends[1]);
     if (!e) {
@@ -126,22 +136,39 @@ static void report_output(struct mk_config *config, const struct isolate_group *
                         "the service `%s` cannot serve: its process exited at once", group->name);
 }
 
-bool isolate_config_check(struct mk_config *config, const struct isolate_group *group)
+static int run_check(const struct isolate_group *group, const struct check_files *files,
+                     struct mk_buf *output, int *status)
+{
+    int e = files->config < 0 ? files->config : files->routes < 0 ? files->routes : 0;
+    /* The check does not serve files, so the document root may be "/". */
+    if (!e)
+        e = isolate_group_config_write(group, "/", files->config);
+    return e ? e : run_check_process(group, files, output, status);
+}
+
+static void close_check_files(const struct check_files *files)
+{
+    if (files->config >= 0)
+        close(files->config);
+    if (files->routes >= 0)
+        close(files->routes);
+}
+
+bool isolate_config_check(struct mk_config *config, struct isolate_group *group)
 {
     if (mk_config_was_validated(config))
         return true;
     struct mk_buf output = mk_buf_growing(OUTPUT_MAX);
     int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);
-    /* The check does not serve files, so the document root may be "/". */
-    int e = fd < 0 ? -errno : isolate_group_config_write(group, "/", fd);
-    if (!e)
-        e = run_check_process(group, fd, &output, &status);
+    const struct check_files files = {fd < 0 ? -errno : fd, isolate_routes_create_file()};
+    int e = run_check(group, &files, &output, &status);
     if (e)
         mk_buf_addf(&output, "cannot start a process: %s", strerror(-e));
     if (e || status)
         report_output(config, group, &output);
-    if (fd >= 0)
-        close(fd);
+    else
+        group->routes = isolate_routes_read(config, files.routes);
+    close_check_files(&files);
     mk_buf_free(&output);
     return !e && !status;
 }

@@ -5,7 +5,8 @@
 
 #include "group_type.h"
 
-/* Returns false if the group would not start, after reporting the output of the check. */
-bool isolate_config_check(struct mk_config *config, const struct isolate_group *group);
+/* Returns false if the group would not start, after reporting the output of the check. Otherwise sets
+ * group->routes, unless another process has made the check. */
+bool isolate_config_check(struct mk_config *config, struct isolate_group *group);
 
 #endif

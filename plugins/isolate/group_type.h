@@ -70,6 +70,8 @@ struct isolate_group {
     const char *log;       /* the server's log at the time when the group is started */
     bool log_has_priorities, log_is_json;
     struct isolate_mount *mounts;
+    struct isolate_route
+        *routes; /* routes inside the service; NULL: none, or this process did not check it */
     struct isolate_record *record;
     struct mk_local_backend *part;
     struct isolate_group *before; /* the record's `latest` before this group was started; NULL: none */

@@ -7,6 +7,7 @@
 #include "group.h"
 #include "group_processes.h"
 #include "inner_server.h"
+#include "routes.h"
 
 MK_PLUGIN_DECLARE(isolate);
 
@@ -252,17 +253,18 @@ static bool has_route_to_group(const struct mk_vhost *host)
 static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct isolate *all = data;
-    bool has_service = all->inner || has_route_to_group(host);
+    bool has_service = all->inner || has_route_to_group(host), ok = true;
     if (all->inner)
         isolate_inner_server_add_fallback(config, all->inner);
     for (struct isolate_group *g = all->groups; g; g = g->next) {
         if (g->mounts)
             continue;
         mk_config_prepend_route(config, MK_STR("/*"), &handler, g);
+        ok = isolate_routes_declare(config, g) && ok;
         has_service = true;
     }
     *host_data = has_service ? all : NULL; /* other hosts need no hooks */
-    return 0;
+    return ok ? 0 : -EINVAL;
 }
 
 /* ---- Lifetime ---- */

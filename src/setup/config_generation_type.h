@@ -87,7 +87,8 @@ struct mk_vhost_config {
     struct mk_plugin_certificate *plugin_certificates;
     const struct mk_vhosts *hosts; /* virtual hosts of the first address of this host */
     struct mk_plugin_sections sections;
-    bool spools;       /* one of its routes spools request bodies */
+    struct mk_map *declared_routes; /* see mk_config_declare_route(); NULL: none */
+    bool spools;                    /* one of its routes spools request bodies */
     bool has_conflict; /* another host has the same name or is also the default; already reported */
     struct mk_vhost_config *next;
 };

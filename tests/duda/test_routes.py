@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routes of services: groups, hosts, middleware that runs before or after handlers, mount paths, and rejected tables."""
+import re
+import signal
+
 import pytest
 
 import services
@@ -213,3 +216,50 @@ def test_two_services_with_the_same_route_are_rejected(monkey, run, tmp_path):
 def test_two_services_with_the_same_route_on_different_mounts_work(monkey, tmp_path):
     server = monkey(plugins=build_two(tmp_path), sections="[ROUTES]\n    /1/* one\n    /2/* two\n    /* static\n")
     assert [server.get(path).text for path in ("/1/same/a", "/2/same/a")] == ["one", "two"]
+
+
+def isolate(*objects):
+    return "".join(f"[ISOLATE]\n    Service {path}\n" for path in objects)
+
+
+NEEDS_ISOLATE = pytest.mark.skipif(not (services.OBJECTS / "monkey-isolate.so").exists(), reason="this build has no isolate")
+
+
+@NEEDS_ISOLATE
+@pytest.mark.processes("isolate needs the program")
+@pytest.mark.parametrize("isolated", [1, 2], ids=["with a loaded service", "with another isolated service"])
+def test_isolated_service_with_the_same_route_as_another_is_rejected(monkey, run, tmp_path, isolated):
+    """The process that checks an isolated service reports its routes to the server, which loads no object of that service."""
+    objects = build_two(tmp_path)
+    server = monkey(plugins=["isolate", *objects[isolated:]], top=isolate(*objects[:isolated]), expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    for output in (server.log, run("-t", "-c", server.config).err):
+        assert output.count("match the same requests") == 1, output
+        assert re.search(r"say\(\) of the service one, \S*one.c:3", output) and re.search(r"say\(\) of the service two, \S*two.c:3", output), output
+        assert re.search(r"separate paths: `/shop/\* (isolate )?two` in \[ROUTES\]", output), output
+
+
+@NEEDS_ISOLATE
+@pytest.mark.processes("isolate needs the program")
+def test_isolated_services_with_the_same_route_on_different_mounts_or_hosts_work(monkey, tmp_path):
+    one, two = build_two(tmp_path)
+    server = monkey(plugins=["isolate"], top=isolate(one, two), sections="[ROUTES]\n    /1/* isolate one\n    /2/* isolate two\n    /* static\n")
+    assert [server.get(path).text for path in ("/1/same/a", "/2/same/a")] == ["one", "two"]
+    sources = [TWO.replace("NAME", name).replace("ID", "x").replace("DUDA_GET(\"/same", f'DUDA_HOST("{name}.test"), DUDA_GET("/same') for name in ("one", "two")]
+    objects = [services.build(tmp_path, name, source) for name, source in zip(("one", "two"), sources)]
+    server = monkey(plugins=["isolate"], top=isolate(*objects))
+    assert [server.get("/same/a", fields=[("Host", f"{name}.test")]).text for name in ("one", "two")] == ["one", "two"]
+
+
+@NEEDS_ISOLATE
+@pytest.mark.processes("isolate needs the program")
+def test_reload_with_an_isolated_service_that_has_the_same_route_keeps_the_old_configuration(monkey, tmp_path):
+    one, two = build_two(tmp_path)
+    server = monkey(plugins=["isolate"], top=isolate(one))
+    server.allow("match the same requests", "configuration")
+    text = server.config.read_text()
+    server.config.write_text(text + isolate(two))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("match the same requests")
+    assert server.get("/same/a").text == "one" and server.get("/two").status == 404

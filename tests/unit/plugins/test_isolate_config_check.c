@@ -16,9 +16,10 @@
 #include "environment.h"
 #include "group_config.h"
 #include "process.h"
+#include "routes.h"
 
 static const struct isolate_settings settings;
-static const struct isolate_group group = {.name = "shop", .settings = &settings};
+static struct isolate_group group = {.name = "shop", .settings = &settings};
 
 /* ---- Fake server ---- */
 
@@ -50,6 +51,21 @@ static int (*program)(void); /* the check runs this function, which returns the 
 static int stored, confined;
 static bool is_late; /* the timeout of twenty seconds passes within one clock read */
 
+static int routes_fd, routes_error; /* the report of the routes, or the error of creating it */
+static struct isolate_route reported;
+
+int isolate_routes_create_file(void)
+{
+    return routes_fd = routes_error ? routes_error : memfd_create("routes", MFD_CLOEXEC);
+}
+
+struct isolate_route *isolate_routes_read(struct mk_config *config, int fd)
+{
+    (void)config;
+    assert_int_equal(fd, routes_fd);
+    return &reported;
+}
+
 int isolate_group_config_write(const struct isolate_group *g, const char *root, int fd)
 {
     assert_ptr_equal(g, &group);
@@ -62,12 +78,12 @@ char **isolate_environment_build(const struct isolate_group *g, char *const *all
 {
     static char *none[] = {NULL};
     (void)g, (void)all;
-    return own ? NULL : none;
+    return own && strcmp(own[0], MK_ROUTES_FD_VARIABLE "=4") == 0 && !own[1] ? none : NULL;
 }
 
 bool isolate_process_keep_fds(const int *fds, int n)
 {
-    return n == 1 && fds[0] >= 0;
+    return n == 2 && fds[0] >= 0 && fds[1] == routes_fd;
 }
 
 int isolate_process_drop_privileges(const struct isolate_group *g, uint64_t memory)
@@ -93,6 +109,7 @@ static void expect_report(int (*what)(void), const char *output)
 {
     program = what;
     errors[0] = '\0';
+    group.routes = NULL;
     assert_int_equal(isolate_config_check(NULL, &group), *output == '\0');
     assert_string_equal(errors, output);
 }
@@ -107,6 +124,7 @@ static void config_check_working_service_passes(void **state)
 {
     (void)state;
     expect_report(is_fine, "");
+    assert_ptr_equal(group.routes, &reported);
 }
 
 static int is_wrong(void)
@@ -128,6 +146,7 @@ static void config_check_reports_each_error_of_service(void **state)
     expect_report(is_wrong, "the service `shop` cannot serve: cannot open it\n"
                             "the service `shop` cannot serve: /etc/shop.conf:7:1: error: no such key\n"
                             "the service `shop` cannot serve: plain text\n");
+    assert_null(group.routes);
 }
 
 static int print_nothing(void)
@@ -263,25 +282,36 @@ static void config_check_failed_config_write_is_reported(void **state)
     stored = 0;
 }
 
+static void config_check_failed_creation_of_route_file_is_reported(void **state)
+{
+    (void)state;
+    routes_error = -EMFILE;
+    expect_report(is_fine, "the service `shop` cannot serve: cannot start a process: Too many open files\n");
+    routes_error = 0;
+}
+
 /* A trial of the configuration has already run the check. */
 static void config_check_is_skipped_in_trial(void **state)
 {
     (void)state;
     is_tried = true;
     expect_report(print_nothing, "");
+    assert_null(group.routes);
     is_tried = false;
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(config_check_working_service_passes),
-                                       cmocka_unit_test(config_check_reports_each_error_of_service),
-                                       cmocka_unit_test(config_check_silent_exit_is_reported),
-                                       cmocka_unit_test(config_check_long_output_does_not_block),
-                                       cmocka_unit_test(config_check_hanging_service_is_killed_with_children),
-                                       cmocka_unit_test(config_check_ends_with_server),
-                                       cmocka_unit_test(config_check_failed_user_change_is_reported),
-                                       cmocka_unit_test(config_check_failed_config_write_is_reported),
-                                       cmocka_unit_test(config_check_is_skipped_in_trial)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(config_check_working_service_passes),
+        cmocka_unit_test(config_check_reports_each_error_of_service),
+        cmocka_unit_test(config_check_silent_exit_is_reported),
+        cmocka_unit_test(config_check_long_output_does_not_block),
+        cmocka_unit_test(config_check_hanging_service_is_killed_with_children),
+        cmocka_unit_test(config_check_ends_with_server),
+        cmocka_unit_test(config_check_failed_user_change_is_reported),
+        cmocka_unit_test(config_check_failed_config_write_is_reported),
+        cmocka_unit_test(config_check_failed_creation_of_route_file_is_reported),
+        cmocka_unit_test(config_check_is_skipped_in_trial)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
