@@ -273,6 +273,11 @@ static void write_stall(const struct dev_error_page *page, mk_str report)
 {
     dev_error_page_begin(page, "The service blocked the event loop", mk_str_cut(&report, '\n'));
     dev_symbolize_write_stack(page, report);
+    dev_error_page_add_prose(
+        page,
+        MK_STR("The watchdog has replaced the worker process; other requests that it was serving have "
+               "failed, too. To allow a handler more time, set WatchdogTimeout in the [SERVER] section of "
+               "the file that you pass with -i."));
 }
 
 static void on_missing_response(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *response)

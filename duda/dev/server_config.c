@@ -5,6 +5,9 @@
 
 #include "config_include.h"
 
+/* After this time, the browser gets a page about a handler that never returns. */
+enum { DEV_WATCHDOG_S = 5 };
+
 /* ---- Quoting ---- */
 
 /* `$${` escapes `${`. */
@@ -121,6 +124,8 @@ void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_se
         mk_buf_add_char(out, '\n');
     }
     mk_buf_add(out, MK_STR("    Load duda-dev\n[DUDA_DEV]\n    Service on\n"));
+    if (!extra || !dev_config_include_has(extra, "SERVER", NULL)) /* there can be only one such section */
+        mk_buf_addf(out, "[SERVER]\n    WatchdogTimeout %ds\n", DEV_WATCHDOG_S);
     if (!extra || !dev_config_include_has(extra, "HOST", NULL))
         mk_buf_add(out, MK_STR("[HOST]\n"));
     if (extra) {

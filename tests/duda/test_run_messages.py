@@ -3,6 +3,7 @@
 message is about the internal servers of `monkey run`."""
 import re
 import shutil
+import time
 
 import pytest
 
@@ -98,6 +99,24 @@ def test_handler_that_blocks_the_loop_is_shown_with_its_line(server, name, mark)
     if name == "compute":
         server.kill()
         server.exit_code = -9
+
+
+def test_endless_handler_is_ended_after_5_seconds_and_shown_in_the_browser(server):
+    """A request that arrives meanwhile waits for the replacement worker, which serves it."""
+    server.allow("WatchdogTimeout", "has blocked the event loop", "terminated its worker", "signal 9")
+    with server.connect() as first, server.connect() as second:
+        begin = time.monotonic()
+        first.ask("/compute", fields=BROWSER)
+        server.err.wait_for("has blocked the event loop")
+        second.ask("/staff/?staff")
+        page = first.read()
+        assert 4 < time.monotonic() - begin < 20, "the default WatchdogTimeout is 30 s"
+        assert page.status == 500 and re.search(r"compute\(\) in \S*guarded.c:\d+ has blocked the event loop", page.text), page.text
+        assert "set WatchdogTimeout in the [SERVER] section" in page.text
+        assert second.read().text == "shown\n"
+    if shutil.which("addr2line"):
+        assert "while (!zero)" in page.text, page.text
+    assert server.get("/staff/?staff").text == "shown\n"
 
 
 def test_short_block_is_shown_with_route_and_function(server, src):
