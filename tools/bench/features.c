@@ -343,20 +343,22 @@ static bool copy_row(const struct duda_sql_value *v, struct product *out)
     return fits;
 }
 
+static int copy_result(struct duda_ctx *d, const struct duda_sql_result *result)
+{
+    struct product *products = duda_alloc(d, result->n_rows * sizeof *products);
+    if (!products)
+        return -ENOMEM;
+    for (size_t i = 0; i < result->n_rows; i++)
+        if (!copy_row(duda_sql_cell(result, i, 0), &products[i]))
+            return -EPROTO;
+    return send_ok(d);
+}
+
 static int copy_rows(struct duda_ctx *d)
 {
     struct duda_sql_result result;
-    struct product *products;
     int e = result_of(d, &result);
-    if (e)
-        return e;
-    products = duda_alloc(d, result.n_rows * sizeof *products);
-    if (!products)
-        return -ENOMEM;
-    for (size_t i = 0; i < result.n_rows; i++)
-        if (!copy_row(duda_sql_cell(&result, i, 0), &products[i]))
-            return -EPROTO;
-    return send_ok(d);
+    return e ? e : copy_result(d, &result);
 }
 
 static int ignore_rows(struct duda_ctx *d)
@@ -364,6 +366,30 @@ static int ignore_rows(struct duda_ctx *d)
     struct duda_sql_result result;
     int e = result_of(d, &result);
     return e ? e : send_ok(d);
+}
+
+#define SELECT "SELECT id, name, price, stock, sold FROM product LIMIT $1"
+
+static int query_rows(struct duda_ctx *d)
+{
+    struct product *products;
+    size_t n;
+    int64_t limit;
+    if (!duda_param_int(d, "rows", &limit))
+        return -ENOENT;
+    int e = duda_sql_query_rows(d, duda_sql_find(d, NULL), &product_schema, &products, &n, SELECT,
+                                duda_sql_integer(limit));
+    return e ? e : send_ok(d);
+}
+
+static int query_and_copy_rows(struct duda_ctx *d)
+{
+    struct duda_sql_result result;
+    int64_t limit;
+    if (!duda_param_int(d, "rows", &limit))
+        return -ENOENT;
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result, SELECT, duda_sql_integer(limit));
+    return e ? e : copy_result(d, &result);
 }
 
 DUDA_SERVICE(features, DUDA_START(fill_cells), DUDA_GET("/plain", send_ok), DUDA_GROUP("", before_1),
@@ -377,4 +403,5 @@ DUDA_SERVICE(features, DUDA_START(fill_cells), DUDA_GET("/plain", send_ok), DUDA
              DUDA_GET("/page/template", render_page), DUDA_GET("/page/code", print_page),
              DUDA_PUT("/session", begin_session), DUDA_GET("/session", load_session),
              DUDA_GET("/rows/:rows/schema", bind_rows), DUDA_GET("/rows/:rows/code", copy_rows),
-             DUDA_GET("/rows/:rows/none", ignore_rows));
+             DUDA_GET("/rows/:rows/none", ignore_rows), DUDA_GET("/sqlite/:rows/schema", query_rows),
+             DUDA_GET("/sqlite/:rows/code", query_and_copy_rows));

@@ -7,16 +7,18 @@
 Each feature is a route of tools/bench/features.c, and is compared with another route that does the same without the feature: for
 middleware with a plain handler, for schemas and templates with code written by hand. instructions.py explains how the instructions
 of one request are counted; a connection stays open for all requests. Each count is the lower of two, because timers that expire on a
-busy machine add to it. The run takes about six minutes.
+busy machine add to it. The run takes about eight minutes.
 
 --only measures the features whose name contains WORD. --write puts the table into FILE, between two comments. --profile also
 prints which functions the instructions of each feature belong to.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import re
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -59,6 +61,8 @@ FEATURES = [
     ("`duda_render()`, 3 values, beside `duda_html_escape()`", request("/page/template"), request("/page/code")),
     *((f"`duda_sql_bind_rows()`, 5 columns, {n:,} row{'s' * (n > 1)}", request(f"/rows/{n}/schema"), request(f"/rows/{n}/code"))
       for n in (1, 10, 1000)),
+    *((f"`duda_sql_query_rows()` with SQLite, 5 columns, {n:,} row{'s' * (n > 1)}", request(f"/sqlite/{n}/schema"), request(f"/sqlite/{n}/code"))
+      for n in (1, 10, 1000)),
 ]
 
 
@@ -82,8 +86,12 @@ def prepare(program, folder):
     """Returns the configuration after [SERVER]."""
     os.makedirs(f"{folder}/www/templates")
     pathlib.Path(folder, "www", "templates", "page.html").write_text(PAGE)
+    with contextlib.closing(sqlite3.connect(f"{folder}/products.db")) as db:
+        db.execute("CREATE TABLE product (id INTEGER PRIMARY KEY, name TEXT, price REAL, stock INTEGER, sold INTEGER)")
+        db.executemany("INSERT INTO product VALUES (?, 'green tea', 2.5, 12, 1)", ((i,) for i in range(1000)))
+        db.commit()
     service = instructions.build_service(program, f"{folder}/www", "features", "features.c", ("duda-auth", "duda-sql", "readers"))
-    return f"[PLUGINS]\n    Load {service}\n[HOST]\n    DocumentRoot {folder}/www\n"
+    return f"[PLUGINS]\n    Load {service}\n    Load duda-sqlite\n[SQLITE]\n    File {folder}/products.db\n[HOST]\n    DocumentRoot {folder}/www\n"
 
 
 def main():
