@@ -61,7 +61,8 @@ FEATURES = [
     ("`duda_render()`, 3 values, beside `duda_html_escape()`", request("/page/template"), request("/page/code")),
     *((f"`duda_sql_bind_rows()`, 5 columns, {n:,} row{'s' * (n > 1)}", request(f"/rows/{n}/schema"), request(f"/rows/{n}/code"))
       for n in (1, 10, 1000)),
-    *((f"`duda_sql_query_rows()` with SQLite, 5 columns, {n:,} row{'s' * (n > 1)}", request(f"/sqlite/{n}/schema"), request(f"/sqlite/{n}/code"))
+    *((f"`duda_sql_query_rows()` with SQLite, 5 columns, {n:,} row{'s' * (n > 1)}", request(f"/sqlite/{n}/schema"),
+       request(f"/sqlite/{n}/code"))
       for n in (1, 10, 1000)),
 ]
 
@@ -91,7 +92,8 @@ def prepare(program, folder):
         db.executemany("INSERT INTO product VALUES (?, 'green tea', 2.5, 12, 1)", ((i,) for i in range(1000)))
         db.commit()
     service = instructions.build_service(program, f"{folder}/www", "features", "features.c", ("duda-auth", "duda-sql", "readers"))
-    return f"[PLUGINS]\n    Load {service}\n    Load duda-sqlite\n[SQLITE]\n    File {folder}/products.db\n[HOST]\n    DocumentRoot {folder}/www\n"
+    return (f"[PLUGINS]\n    Load {service}\n    Load duda-sqlite\n[SQLITE]\n    File {folder}/products.db\n"
+            f"[HOST]\n    DocumentRoot {folder}/www\n")
 
 
 def main():
