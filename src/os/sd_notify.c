@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "os/fd.h"
 
-enum { SOCKETS_MAX = 1024 };
+enum { SOCKETS_MAX = 1024, WATCHDOG_MAX_MS = 24 * 3600 * 1000 };
 
 mk_err mk_sd_notify(const char *state)
 {
@@ -32,6 +32,18 @@ mk_err mk_sd_notify(const char *state)
     mk_err e = n < 0 ? mk_err_last() : 0;
     mk_fd_close(&fd);
     return e;
+}
+
+uint32_t mk_sd_watchdog_ms(void)
+{
+    uint64_t us, pid;
+    mk_str manager = mk_str_from_c(getenv("NOTIFY_SOCKET")), wanted = mk_str_from_c(getenv("WATCHDOG_PID"));
+    if (!manager.len || !mk_num_parse(mk_str_from_c(getenv("WATCHDOG_USEC")), &us))
+        return 0;
+    if (wanted.len && (!mk_num_parse(wanted, &pid) || pid != (uint64_t)getpid()))
+        return 0;
+    unsetenv("WATCHDOG_PID");
+    return us / 1000 < WATCHDOG_MAX_MS ? (uint32_t)(us / 1000) : WATCHDOG_MAX_MS;
 }
 
 unsigned mk_sd_listen_fds(void)

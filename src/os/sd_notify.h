@@ -5,12 +5,18 @@
 #define MK_OS_SD_NOTIFY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
 /* Sends "READY=1", "RELOADING=1" and the like to the socket in NOTIFY_SOCKET. Succeeds without a service
  * manager. */
 mk_err mk_sd_notify(const char *state) MK_MUST_USE;
+
+/* Returns the time within which the service manager expects each "WATCHDOG=1", in milliseconds; 0: it expects
+ * none from this process. Removes WATCHDOG_PID from the environment, so that a successor of this process, which
+ * has another process ID, also notifies the watchdog. */
+uint32_t mk_sd_watchdog_ms(void);
 
 /* Returns the number of sockets passed by the service manager (LISTEN_FDS, LISTEN_PID); they start at
  * descriptor 3. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/master_housekeeping.h"
 
+#include "os/sd_notify.h"
 #include "setup/certificates.h"
 
 enum {
@@ -49,6 +50,15 @@ static void on_extra_work_timer(struct mk_timer *t)
     set_timer(u, &u->also, ALSO_MS);
 }
 
+/* An error needs no report: the service manager restarts a server that it does not hear of. */
+static void on_watchdog_timer(struct mk_timer *t)
+{
+    struct mk_master_housekeeping *u = MK_CONTAINER(t, struct mk_master_housekeeping, watchdog);
+    mk_err ignored = mk_sd_notify("WATCHDOG=1");
+    (void)ignored;
+    set_timer(u, &u->watchdog, u->watchdog_ms);
+}
+
 void mk_master_housekeeping_init(struct mk_master_housekeeping *u, struct mk_loop *loop, struct mk_log *log,
                                  void (*on_change)(struct mk_master_housekeeping *u))
 {
@@ -57,6 +67,10 @@ void mk_master_housekeeping_init(struct mk_master_housekeeping *u, struct mk_loo
     mk_timer_init(&u->rotate, on_ticket_key_timer);
     mk_timer_init(&u->remind, on_expiry_timer);
     mk_timer_init(&u->also, on_extra_work_timer);
+    mk_timer_init(&u->watchdog, on_watchdog_timer);
+    u->watchdog_ms = mk_sd_watchdog_ms() / 2; /* as sd_watchdog_enabled(3) recommends */
+    if (u->watchdog_ms)
+        set_timer(u, &u->watchdog, u->watchdog_ms);
 }
 
 void mk_master_housekeeping_add_work(struct mk_master_housekeeping *u,

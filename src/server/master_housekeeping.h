@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Periodic work of the master for the active generation: checks for changed files, rotates ticket keys, and
- * warns of certificates that expire. */
+/* Periodic work of the master: notifies the service manager's watchdog and, for the active generation, checks
+ * for changed files, rotates ticket keys, and warns of certificates that expire. */
 #ifndef MK_SERVER_MASTER_HOUSEKEEPING_H
 #define MK_SERVER_MASTER_HOUSEKEEPING_H
 
@@ -11,7 +11,8 @@ struct mk_master_housekeeping {
     struct mk_loop *loop;
     struct mk_log *log;
     const struct mk_config_generation *generation;
-    struct mk_timer look, rotate, remind, also;
+    struct mk_timer look, rotate, remind, also, watchdog;
+    uint32_t watchdog_ms; /* period of the timer `watchdog`; 0: the service manager has no watchdog */
     void (*work)(struct mk_log *log, void *ctx); /* other periodic work; NULL: none */
     void *ctx;
     uint32_t ticket_ms;                                  /* period of the timer `rotate`; 0: the timer is

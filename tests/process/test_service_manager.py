@@ -29,6 +29,17 @@ class Manager:
         """Returns the next message as a dict."""
         return dict(line.split("=", 1) for line in self.socket.recv(4096).decode().splitlines())
 
+    def wait_for(self, key):
+        """Returns the next message with this key."""
+        while key not in (message := self.read()):
+            pass
+        return message
+
+    def skip(self):
+        """Drops the messages that have arrived."""
+        while not self.is_silent():
+            pass
+
     def is_silent(self):
         self.socket.setblocking(False)
         try:
@@ -94,6 +105,40 @@ def test_manager_learns_of_successor_without_stopping(monkey, site, manager):
         new.wait()
     finally:
         new.kill()
+
+
+@pytest.mark.parametrize("pid", ["own", "none"])
+def test_watchdog_is_notified_before_and_after_reload_and_by_successor(monkey, site, manager, pid):
+    environment = manager.environment | {"WATCHDOG_USEC": "100000"}
+    server = monkey(environment=environment, wrapper=["sh", "-c", 'WATCHDOG_PID=$$ exec "$@"', "sh"] if pid == "own" else [])
+    assert "MAINPID" in manager.read()
+    assert manager.read() == manager.read() == {"WATCHDOG": "1"}
+    server.tell(signal.SIGHUP)
+    manager.wait_for("RELOADING")
+    manager.wait_for("READY")
+    assert manager.read() == {"WATCHDOG": "1"}
+    server.tell(signal.SIGUSR2)
+    new = Process(int(manager.wait_for("MAINPID")["MAINPID"]))
+    try:
+        assert server.process.wait(SECONDS) == 0
+        manager.skip()
+        assert manager.read() == {"WATCHDOG": "1"}
+        new.tell(signal.SIGTERM)
+        manager.wait_for("STOPPING")
+        new.wait()
+    finally:
+        new.kill()
+
+
+@pytest.mark.parametrize("environment", [{}, {"WATCHDOG_USEC": "0"}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "-1"},
+                                         {"WATCHDOG_USEC": "100000", "WATCHDOG_PID": "1"},
+                                         {"WATCHDOG_USEC": "100000", "WATCHDOG_PID": "x"}], ids=str)
+def test_watchdog_of_another_process_is_not_notified(monkey, site, manager, environment):
+    server = monkey(environment=manager.environment | environment)
+    assert "MAINPID" in manager.read()
+    assert server.get("/none").status == 404
+    server.tell(signal.SIGHUP)
+    assert "RELOADING" in manager.read() and "READY" in manager.read()
 
 
 def test_manager_that_is_missing_is_logged(monkey, site, tmp_path):

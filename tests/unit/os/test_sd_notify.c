@@ -15,6 +15,8 @@ static void forget(void)
     unsetenv("NOTIFY_SOCKET");
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
+    unsetenv("WATCHDOG_USEC");
+    unsetenv("WATCHDOG_PID");
 }
 
 /* Opens the socket of a service manager at this address; `name` may begin with '@'. */
@@ -76,6 +78,36 @@ static void sd_notify_unreachable_manager_is_an_error(void **state)
     longest[sizeof longest - 1] = '\0';
     setenv("NOTIFY_SOCKET", longest, 1);
     assert_int_equal(mk_sd_notify("READY=1"), -EINVAL);
+}
+
+static uint32_t watchdog(const char *us, const char *pid)
+{
+    setenv("NOTIFY_SOCKET", "@manager", 1);
+    setenv("WATCHDOG_USEC", us, 1);
+    setenv("WATCHDOG_PID", pid, 1);
+    return mk_sd_watchdog_ms();
+}
+
+static void sd_watchdog_time_is_that_of_this_process(void **state)
+{
+    (void)state;
+    char mine[16], other[16];
+    snprintf(mine, sizeof mine, "%d", (int)getpid());
+    snprintf(other, sizeof other, "%d", (int)getppid());
+    assert_int_equal(mk_sd_watchdog_ms(), 0);
+    assert_int_equal(watchdog("30000000", mine), 30000);
+    assert_null(getenv("WATCHDOG_PID")); /* a successor has another process ID */
+    assert_int_equal(mk_sd_watchdog_ms(), 30000);
+    assert_int_equal(watchdog("30000000", ""), 30000);
+    assert_int_equal(watchdog("18446744073709551615", mine), 24 * 3600 * 1000);
+    static const char *const broken[] = {"", "0", "-1", "x", "18446744073709551616"};
+    for (size_t i = 0; i < MK_LEN(broken); i++)
+        assert_int_equal(watchdog(broken[i], mine), 0);
+    assert_int_equal(watchdog("30000000", other), 0);
+    assert_int_equal(watchdog("30000000", "x"), 0);
+    assert_int_equal(watchdog("30000000", mine), 30000);
+    unsetenv("NOTIFY_SOCKET");
+    assert_int_equal(mk_sd_watchdog_ms(), 0);
 }
 
 static unsigned sockets(const char *pid, const char *n)
@@ -140,6 +172,7 @@ int main(void)
         fixture_test(sd_notify_without_manager_does_nothing, forget, forget),
         fixture_test(sd_notify_reaches_manager, forget, forget),
         fixture_test(sd_notify_unreachable_manager_is_an_error, forget, forget),
+        fixture_test(sd_watchdog_time_is_that_of_this_process, forget, forget),
         fixture_test(sd_listen_fds_counts_own_sockets, forget, forget),
         fixture_test(sd_journal_stream_is_recognized, forget, forget),
     };
