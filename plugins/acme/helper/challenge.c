@@ -199,7 +199,8 @@ static bool respond_to_challenge(struct acme_client *c, const char *authorizatio
                          is_http_challenge(spec) ? token : name);
     if (!store_response(c, name, token, spec, f))
         return false;
-    return start_challenge(c, authorization, a, spec, f) && poll_authorization(c, authorization, name, spec, f);
+    return start_challenge(c, authorization, a, spec, f) &&
+           poll_authorization(c, authorization, name, spec, f);
 }
 
 bool acme_challenge_complete(struct acme_client *c, const char *authorization,
