@@ -59,6 +59,8 @@ enum mk_header_role {
                                X-Real-IP, Client-IP */
     MK_ROLE_CERTIFICATE,  /**< the server, to describe a verified certificate: Client-Cert (RFC 9440) */
     MK_ROLE_NONE,         /**< no party: Proxy, Proxy-Authorization, and names that resemble a reserved one */
+    MK_ROLE_SERVER,       /**< the server: a hook has set the header with mk_request_set_header() or
+                               mk_request_add_header() */
 };
 
 /** A header field, or a CGI meta-variable (RFC 3875, section 4.1). */

@@ -165,6 +165,12 @@ struct mk_plugin {
      * path, nor for an error after the response has started.
      */
     enum mk_verdict (*on_error)(struct mk_request *request, struct mk_response *response, void *host_data);
+
+    /** Called when all on_request hooks have returned MK_NEXT, before the first route handler is called, and
+     * again after a rewrite to another path. Plugins are called in the same order as for on_request. For
+     * changes to the request that access checks must not see, such as mk_request_set_header(). Returns 0, or
+     * the status (400 to 599) with which to reject the request. */
+    unsigned (*on_handler)(struct mk_request *request, void *host_data);
 };
 
 /** The first members of a plugin's initializer, which the server checks before it reads any others. */

@@ -155,6 +155,31 @@ MK_API bool mk_request_header_at(const struct mk_request *request, size_t i, mk_
  * `i` is out of range. */
 MK_API enum mk_header_role mk_request_header_role(const struct mk_request *request, size_t i);
 
+/**
+ * Change the request headers that the functions above return, so that handlers, programs and backends see the
+ * new ones. Call them from on_request or, if access checks must see the received headers, from on_handler.
+ * mk_request_set_header() replaces all headers of that name, mk_request_add_header() adds one, and
+ * mk_request_remove_header() removes all. Names that programs confuse with `name` count as the same name, such
+ * as `X_Tenant` and `X-Tenant`. The role of a new header is MK_ROLE_SERVER: gateways forward it, even if the
+ * client lists its name in Connection. Strings are copied. After a rewrite that calls the hooks again, the
+ * request has the received headers again.
+ *
+ * Return 0; -EINVAL if `name` is not changeable (mk_request_header_is_changeable()) or the value contains a
+ * control character; -E2BIG for more than 254 headers; or -ENOMEM. After an error, reject the request: a
+ * header that the client has forged may still be there.
+ */
+MK_API int mk_request_set_header(struct mk_request *request, mk_str name, mk_str value) MK_API_MUST_USE;
+MK_API int mk_request_add_header(struct mk_request *request, mk_str name, mk_str value) MK_API_MUST_USE;
+MK_API int mk_request_remove_header(struct mk_request *request, mk_str name) MK_API_MUST_USE;
+/** May hooks set, or only remove, headers of that name? Not those that frame the message, belong to the
+ * connection, or were already evaluated: Host, Content-Length, Transfer-Encoding, Connection, Upgrade, TE,
+ * Expect, Max-Forwards, and the key of a WebSocket handshake. Destination, Via, Client-Cert, `Proxy` and names
+ * with an underscore can only be removed. */
+MK_API bool mk_request_header_is_changeable(mk_str name, bool removes);
+/** Like mk_request_header(), but as the client sent it. For functions that serve the client rather than the
+ * handler, such as compression and logs. */
+MK_API mk_str mk_request_received_header(const struct mk_request *request, mk_str name);
+
 /** The client address as text, without port. */
 MK_API mk_str mk_request_client_text(struct mk_request *request);
 /** The client address: the peer of the connection, unless a hook has set another address. */

@@ -93,17 +93,18 @@ bool compress_policy_is_breach_safe(const struct settings *s, const struct mk_re
                                     const struct mk_response *response)
 {
     if (s->cross_site || mk_response_is_file(response) ||
-        !mk_str_eq(mk_request_header(request, MK_STR("Sec-Fetch-Site")), MK_STR("cross-site")))
+        !mk_str_eq(mk_request_received_header(request, MK_STR("Sec-Fetch-Site")), MK_STR("cross-site")))
         return true;
-    bool is_known = mk_request_header(request, MK_STR("Cookie")).p ||
-                    mk_request_header(request, MK_STR("Authorization")).p;
-    return !is_known || mk_str_eq(mk_request_header(request, MK_STR("Sec-Fetch-User")), MK_STR("?1"));
+    bool is_known = mk_request_received_header(request, MK_STR("Cookie")).p ||
+                    mk_request_received_header(request, MK_STR("Authorization")).p;
+    return !is_known ||
+           mk_str_eq(mk_request_received_header(request, MK_STR("Sec-Fetch-User")), MK_STR("?1"));
 }
 
 enum coding compress_policy_choose_coding(const struct settings *s, const struct mk_request *request)
 {
     enum coding best = CODINGS;
-    if (!mk_request_header(request, MK_STR("Accept-Encoding")).p)
+    if (!mk_request_received_header(request, MK_STR("Accept-Encoding")).p)
         return best;
     unsigned best_q = mk_request_accepts_coding(request, MK_STR("identity"));
     for (size_t i = 0; i < s->codings.n; i++) {

@@ -45,7 +45,7 @@ static bool is_origin_allowed(const struct cors_rule *r, mk_str origin)
 static bool is_preflight(const struct mk_request *request)
 {
     return mk_request_method(request) == MK_METHOD_OPTIONS &&
-           mk_request_header(request, MK_STR("Origin")).p &&
+           mk_request_received_header(request, MK_STR("Origin")).p &&
            mk_request_header(request, MK_STR("Access-Control-Request-Method")).p;
 }
 
@@ -101,7 +101,7 @@ void headers_cors_apply(const struct cors *cors, struct response_facts *facts)
     const struct cors_rule *r = cors->n ? find_rule_for_path(cors, facts->path) : NULL;
     if (!r)
         return;
-    mk_str origin = mk_request_header(facts->request, MK_STR("Origin"));
+    mk_str origin = mk_request_received_header(facts->request, MK_STR("Origin"));
     remove_app_cors_headers(facts);
     if (!r->any) /* a cache must not reuse a response to one origin for another, or for none */
         headers_response_add(facts, MK_STR("Vary"), MK_STR("Origin"));

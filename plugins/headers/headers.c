@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes response headers: rules, Expires, CORS, and security headers. */
+/* Changes response headers: rules, Expires, CORS, and security headers; and request headers: rules. */
+#include <errno.h>
 #include <monkey/plugin.h>
 
 #include "cors.h"
@@ -51,7 +52,7 @@ static void parse_headers_key(const struct mk_conf_ctx *ctx)
     mk_str key = mk_conf_ctx_key(ctx);
     enum rule_kind kind;
     if (headers_rules_parse_kind(key, &kind))
-        headers_rules_parse(ctx, kind, &s->rules);
+        headers_rules_parse(ctx, RULE_RESPONSE, kind, &s->rules);
     else
         mk_conf_ctx_error(ctx, key,
                           "unknown key `%.*s` in [HEADERS]: expected Add, Set, Remove, Expires, Cors or "
@@ -78,24 +79,66 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_VHOST,
 };
 
-static bool has_any_rule(const struct settings *s)
+static void parse_request_key(const struct mk_conf_ctx *ctx)
 {
-    return s->rules.n || s->expires.n || s->cors.n || s->secure;
+    mk_str key = mk_conf_ctx_key(ctx);
+    enum rule_kind kind;
+    if (headers_rules_parse_kind(key, &kind))
+        headers_rules_parse(ctx, RULE_REQUEST, kind, mk_conf_ctx_out(ctx));
+    else
+        mk_conf_ctx_error(ctx, key, "unknown key `%.*s` in [REQUEST_HEADERS]: expected Add, Set or Remove",
+                          MK_STR_ARG(mk_str_first(key, 64)));
+}
+
+static bool show_request_key(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
+{
+    return headers_rules_show(in, i, key, value);
+}
+
+static const struct mk_conf_table request_table = {
+    .section = "REQUEST_HEADERS",
+    .help = MK_HELP("Request headers, as handlers, programs and backends get them."),
+    .entry = parse_request_key,
+    .show_entry = show_request_key,
+    .entry_syntax = "Add|Set [PATH] NAME VALUE, or Remove [PATH] NAME",
+    .entry_help = MK_HELP("Changes a request header after all access checks, in the order of the rules."),
+    .size = sizeof(struct rules),
+    .scope = MK_CONF_VHOST,
+};
+
+struct vhost_settings {
+    struct settings response;
+    struct rules request;
+};
+
+static bool has_any_rule(const struct vhost_settings *v)
+{
+    const struct settings *s = &v->response;
+    return s->rules.n || s->expires.n || s->cors.n || s->secure || v->request.n;
 }
 
 static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
-    struct settings *s = mk_config_section(config, &table, NULL);
+    const struct settings *response = mk_config_section(config, &table, NULL);
+    const struct rules *request = mk_config_section(config, &request_table, NULL);
+    struct vhost_settings *v = mk_config_alloc(config, sizeof *v);
     (void)host;
     (void)data;
-    if (s && has_any_rule(s))
-        *host_data = s;
+    if (!v)
+        return -ENOMEM;
+    *v = (struct vhost_settings){0};
+    if (response)
+        v->response = *response;
+    if (request)
+        v->request = *request;
+    if (has_any_rule(v))
+        *host_data = v;
     return 0;
 }
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    const struct settings *s = host_data;
+    const struct settings *s = &((const struct vhost_settings *)host_data)->response;
     unsigned status;
     if (s->cors.n == 0 || !headers_cors_match_preflight(&s->cors, request, &status))
         return MK_NEXT;
@@ -103,9 +146,16 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     return status == 204 ? MK_DONE : MK_ERROR;
 }
 
+/* Runs after authentication: $remote_user is known, and Remove hides credentials from backends only. */
+static unsigned on_handler(struct mk_request *request, void *host_data)
+{
+    const struct vhost_settings *v = host_data;
+    return v->request.n ? headers_rules_apply_to_request(&v->request, request) : 0;
+}
+
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    const struct settings *s = host_data;
+    const struct settings *s = &((const struct vhost_settings *)host_data)->response;
     struct response_facts facts;
     headers_response_facts_init(&facts, request, response);
     headers_expires_apply(&s->expires, &facts);
@@ -114,17 +164,18 @@ static void on_response(struct mk_request *request, struct mk_response *response
     headers_rules_apply(&s->rules, &facts); /* explicit rules take precedence */
 }
 
-static const struct mk_conf_table *const sections[] = {&table, NULL};
+static const struct mk_conf_table *const sections[] = {&table, &request_table, NULL};
 
 /* Runs before authentication: browsers send preflight requests without credentials. */
 MK_PLUGIN(headers) = {
     MK_PLUGIN_HEAD,
     .name = "headers",
     .version = "1.0",
-    .help = "Adds, sets and removes response headers; CORS, security headers, Expires.",
+    .help = "Adds, sets and removes headers of responses and requests; CORS, security headers, Expires.",
     .priority = MK_PRIORITY_LIMIT + 50,
     .sections = sections,
     .host = bind_vhost,
     .on_request = on_request,
     .on_response = on_response,
+    .on_handler = on_handler,
 };

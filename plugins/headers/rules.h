@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Add, Set and Remove, in configuration order. */
+/* Add, Set and Remove of response headers and request headers, in configuration order. */
 #ifndef HEADERS_RULES_H
 #define HEADERS_RULES_H
 
@@ -8,6 +8,7 @@
 #include "condition.h"
 
 enum rule_kind { RULE_ADD, RULE_SET, RULE_REMOVE };
+enum rule_message { RULE_RESPONSE, RULE_REQUEST };
 
 struct rule {
     enum rule_kind kind;
@@ -24,8 +25,11 @@ struct rules {
 };
 
 bool headers_rules_parse_kind(mk_str key, enum rule_kind *kind);
-void headers_rules_parse(const struct mk_conf_ctx *ctx, enum rule_kind kind, struct rules *rules);
+void headers_rules_parse(const struct mk_conf_ctx *ctx, enum rule_message message, enum rule_kind kind,
+                         struct rules *rules);
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value);
 void headers_rules_apply(const struct rules *rules, struct response_facts *facts);
+/* Applies rules to a request. Returns 0 or a status with which to reject the request. */
+unsigned headers_rules_apply_to_request(const struct rules *rules, struct mk_request *request);
 
 #endif

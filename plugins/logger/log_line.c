@@ -232,7 +232,7 @@ static void add_route(struct line *line, const struct step *s)
 
 static void add_request_field(struct line *line, const struct step *s)
 {
-    add_text(line, s, mk_request_header(line->request, s->text));
+    add_text(line, s, mk_request_received_header(line->request, s->text));
 }
 
 /* ---- Result ---- */

@@ -237,6 +237,7 @@ static bool is_header_passed(const struct variable_list *l, mk_str name, size_t 
 {
     switch (mk_request_header_role(l->request, i)) {
     case MK_ROLE_CLIENT:
+    case MK_ROLE_SERVER:
         return is_client_header_passed(l, name);
     case MK_ROLE_UNDERSCORE:
         return l->options->underscores && has_plain_name(name) && !has_ambiguous_name(l, name, i);

@@ -85,7 +85,7 @@ static void append_request_line(struct mk_buf *out, const struct mk_request *r)
 
 static mk_str request_header(const struct mk_request *r, enum mk_header_id id)
 {
-    return r->fields.at ? mk_headers_get(&r->fields, id) : MK_STR_NULL;
+    return r->fields.at ? mk_headers_get(mk_request_received_headers(r), id) : MK_STR_NULL;
 }
 
 static void append_status(struct mk_buf *out, const struct mk_access_record *rec)

@@ -179,6 +179,21 @@ static unsigned map_destination(struct mk_request *request, const struct mk_prox
     return value->p ? 0 : 503;
 }
 
+/* Prepends the scheme of the connection to the server and the Host that the server gets. Absent if out of
+ * memory. */
+MK_COLD static mk_str destination_make_absolute(struct mk_request *request,
+                                                const struct mk_proxy_route *route, mk_str host, mk_str path)
+{
+    mk_str scheme = mk_upstream_is_tls(route->upstream) ? MK_STR("https://") : MK_STR("http://");
+    size_t cap = scheme.len + host.len + path.len;
+    char *buf = mk_request_alloc(request, cap);
+    struct mk_buf out = mk_buf_fixed(buf, cap);
+    mk_buf_add(&out, scheme);
+    mk_buf_add(&out, host);
+    mk_buf_add(&out, path);
+    return buf && !out.failed ? mk_buf_str(&out) : MK_STR_NULL;
+}
+
 /* ---- The headers ---- */
 
 /* Upper bounds: ADDED for the fixed text of the headers that we add (Host, Via, X-Forwarded-*, Forwarded,
@@ -194,7 +209,7 @@ struct request_headers {
     mk_str host;        /* the host that the client requested */
     mk_str site;        /* id of the virtual host, for a local backend */
     mk_str certificate; /* client certificate, if the route forwards it */
-    unsigned roles;     /* bitmap of the roles of the client's headers */
+    unsigned roles;     /* bitmap of the roles of the received headers */
     struct mk_proxy_connection_options *named;
     mk_str destination; /* the client's Destination, mapped by the route; absent: none */
     bool limits_hops;   /* Max-Forwards is among the headers that we add */
@@ -242,6 +257,22 @@ static size_t base64_size(mk_str bytes)
     return (bytes.len + 2) / 3 * 4;
 }
 
+static mk_str host_to_send(const struct request_headers *l)
+{
+    mk_str host = l->route->host.p ? l->route->host : l->host;
+    return host.p ? host : l->route->authority;
+}
+
+/* Maps Destination for the server. Returns 0 or a status. */
+MK_COLD static unsigned headers_map_destination(struct request_headers *l)
+{
+    unsigned status = map_destination(l->request, l->route, &l->destination);
+    if (status || !l->destination.p || !l->route->absolute_destination)
+        return status;
+    l->destination = destination_make_absolute(l->request, l->route, host_to_send(l), l->destination);
+    return l->destination.p ? 0 : 503;
+}
+
 /* Reserves space for the longest possible output, which depends on the client's headers. Returns 0 or a
  * status. */
 static unsigned headers_reserve(struct request_headers *l)
@@ -260,7 +291,7 @@ static unsigned headers_reserve(struct request_headers *l)
         l->certificate = mk_request_client_certificate(l->request);
     if (mk_proxy_route_is_local(l->route))
         l->site = mk_request_vhost_name(l->request);
-    unsigned status = l->destination.p ? map_destination(l->request, l->route, &l->destination) : 0;
+    unsigned status = l->destination.p ? headers_map_destination(l) : 0;
     if (status)
         return status;
     size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate) + l->destination.len;
@@ -286,6 +317,7 @@ static bool route_sends_header(const struct mk_proxy_route *route, enum mk_heade
         return local_backend_gets_header(role, name);
     switch (role) {
     case MK_ROLE_CLIENT:
+    case MK_ROLE_SERVER:
     case MK_ROLE_MAX_FORWARDS: /* without meaning for methods other than OPTIONS and TRACE */
     case MK_ROLE_DESTINATION:
         return true;
@@ -321,7 +353,8 @@ static void headers_write_received(struct request_headers *l)
         bool is_ours = role == MK_ROLE_MAX_FORWARDS && l->limits_hops;
         if (role == MK_ROLE_DESTINATION && l->destination.p)
             value = l->destination;
-        if (!is_ours && route_sends_header(l->route, role, name) && !connection_options_has(l->named, name))
+        bool is_listed = role != MK_ROLE_SERVER && connection_options_has(l->named, name);
+        if (!is_ours && route_sends_header(l->route, role, name) && !is_listed)
             mk_header_append(&l->text, name, value);
     }
 }
@@ -373,6 +406,32 @@ static mk_str headers_find_scheme(struct request_headers *l)
             if (mk_str_eq_nocase(first, schemes[i]))
                 return schemes[i];
     return mk_request_scheme(l->request);
+}
+
+/* Has a hook set the header? */
+static bool hook_has_set(const struct request_headers *l, mk_str name)
+{
+    mk_str other, value;
+    for (size_t i = 0; mk_request_header_at(l->request, i, &other, &value); i++)
+        if (mk_request_header_role(l->request, i) == MK_ROLE_SERVER && mk_str_eq_nocase(other, name))
+            return true;
+    return false;
+}
+
+/* Removes the lines after `from` whose header a hook has set: the hook's value replaces ours. */
+MK_COLD static void headers_remove_overridden(struct request_headers *l, size_t from)
+{
+    mk_str rest = mk_str_skip(mk_buf_str(&l->text), from);
+    l->text.len = l->text.failed ? l->text.len : from;
+    while (rest.len && !l->text.failed) {
+        size_t len = mk_str_find(rest, '\n') + 1;
+        mk_str line = mk_str_first(rest, len), name = mk_str_first(rest, mk_str_find(rest, ':'));
+        rest = mk_str_skip(rest, len);
+        if (hook_has_set(l, name))
+            continue;
+        memmove(l->text.p + l->text.len, line.p, line.len);
+        l->text.len += line.len;
+    }
 }
 
 static void headers_write_forwarded(struct request_headers *l)
@@ -487,11 +546,14 @@ unsigned mk_proxy_request_build_headers(struct mk_proxy *p, struct mk_upstream_r
     unsigned status = headers_reserve(&l);
     if (status)
         return status;
-    mk_str host = route->host.p ? route->host : l.host;
-    mk_header_append(&l.text, MK_STR("Host"), host.p ? host : route->authority);
+    mk_header_append(&l.text, MK_STR("Host"), host_to_send(&l));
     headers_write_received(&l);
-    if (route->forwarded == MK_PROXY_FORWARDED_REPLACE || route->forwarded == MK_PROXY_FORWARDED_APPEND)
+    if (route->forwarded == MK_PROXY_FORWARDED_REPLACE || route->forwarded == MK_PROXY_FORWARDED_APPEND) {
+        size_t from = l.text.len;
         headers_write_forwarded(&l);
+        if (MK_UNLIKELY(l.roles >> MK_ROLE_SERVER & 1))
+            headers_remove_overridden(&l, from);
+    }
     headers_write_client_cert(&l);
     if (mk_proxy_route_is_local(route))
         headers_write_client_info(&l);

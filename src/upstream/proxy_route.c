@@ -10,7 +10,8 @@ const char mk_proxy_route_form[] =
     "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
-    "[paths=checked|raw] [underscores=off|on] [tunnel=TIME] [stream] [mirror=http[s]://SERVER] "
+    "[destination=path|absolute] [paths=checked|raw] [underscores=off|on] [tunnel=TIME] [stream] "
+    "[mirror=http[s]://SERVER] "
     "[share=PERCENT] " MK_UPSTREAM_LIMITS_SYNTAX;
 
 /* ---- Servers ---- */
@@ -111,6 +112,7 @@ static bool option_read_tunnel(const struct mk_route_option *o)
 
 static const char *const checked_or_raw[] = {"checked", "raw"};
 static const char *const off_or_on[] = {"off", "on"};
+static const char *const path_or_absolute[] = {"path", "absolute"};
 /* The values, in the order of enum mk_proxy_forwarded and enum mk_proxy_certificate. */
 static const char *const forwarded[] = {"replace", "append", "off", "local"};
 static const char *const certificate[] = {"off", "on", "pass"};
@@ -123,6 +125,7 @@ static const struct mk_route_option_type proxy_options[] = {
     {"sticky", .read = option_read_sticky},
     {"redirects", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, rewrites_redirects, off_or_on)},
     {"cookies", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, rewrites_cookies, off_or_on)},
+    {"destination", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, absolute_destination, path_or_absolute)},
     {"paths", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, raw_paths, checked_or_raw)},
     {"underscores", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, passes_underscores, off_or_on)},
     {"stream", MK_ROUTE_OPTION_FLAG(struct mk_proxy_route, streams)},

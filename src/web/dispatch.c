@@ -294,6 +294,7 @@ static bool serve_acme_challenge(struct mk_exchange *x)
 static void restart_from_hooks(struct mk_exchange *x)
 {
     mk_response_reset(&x->response);
+    mk_request_restore_headers(&x->request);
     if (x->dispatched_target->by == MK_TARGET_BY_HANDLER)
         x->request.data = NULL;
     x->step = MK_DISPATCH_HOOKS;
@@ -340,11 +341,26 @@ static bool defer_or_follow_rewrite(struct mk_exchange *x)
     return apply_verdict(x, MK_NEXT);
 }
 
+/* Calls the on_handler hooks. Returns 0 or the status of an error. */
+static unsigned run_handler_hooks(struct mk_exchange *x)
+{
+    const struct mk_hook_list *hooks = &x->request.site->hooks.handler;
+    unsigned status = 0;
+    for (size_t i = 0; !status && i < hooks->n; i++) {
+        x->last_called = hooks->at[i].plugin->name;
+        status = hooks->at[i].plugin->on_handler(&x->request, hooks->at[i].data);
+    }
+    return status;
+}
+
 /* Called when all hooks that may check the path have run. */
 static bool begin_routes(struct mk_exchange *x)
 {
+    unsigned status = x->request.site->hooks.handler.n ? run_handler_hooks(x) : 0;
     x->step = MK_DISPATCH_ROUTES;
     x->at = 0;
+    if (MK_UNLIKELY(status))
+        set_error_response(x, status);
     return true;
 }
 
@@ -555,7 +571,8 @@ static bool respond_server_wide(struct mk_exchange *x)
 static bool find_request_vhost(struct mk_exchange *x)
 {
     ensure_vhost(x);
-    x->step = x->request.site->hooks.request.n ? MK_DISPATCH_HOOKS : MK_DISPATCH_ROUTES;
+    const struct mk_hooks *hooks = &x->request.site->hooks;
+    x->step = hooks->request.n | hooks->handler.n ? MK_DISPATCH_HOOKS : MK_DISPATCH_ROUTES;
     x->at = 0;
     start_https_policy(x);
     return x->https_checked || x->step == MK_DISPATCH_HOOKS || check_https_policy(x);

@@ -26,7 +26,7 @@ struct mk_hook_list {
 };
 
 struct mk_hooks {
-    struct mk_hook_list request, response, error, abort, done, log;
+    struct mk_hook_list request, handler, response, error, abort, done, log;
 };
 
 /* `all`: the hooks in the order of on_request; on_response runs in reverse order. False: out of memory. */

@@ -120,7 +120,7 @@ mk_str mk_request_media_type(const struct mk_request *r, mk_str file_name)
 
 unsigned mk_request_accepts_coding(const struct mk_request *r, mk_str coding)
 {
-    return mk_negotiate_coding_q(&r->fields, MK_HEADER_ACCEPT_ENCODING, coding);
+    return mk_negotiate_coding_q(mk_request_received_headers(r), MK_HEADER_ACCEPT_ENCODING, coding);
 }
 
 unsigned mk_request_accepts_type(const struct mk_request *r, mk_str type)

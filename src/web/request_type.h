@@ -82,10 +82,11 @@ struct mk_request {
     mk_str forwarded_vhost_name; /* set by a server in front of this one; absent: none */
     struct mk_request_target received;
     struct mk_headers fields;
-    uint64_t length; /* body length; MK_REQUEST_LENGTH_UNKNOWN: not declared */
-    mk_str tunnel;   /* protocol requested by Upgrade or extended CONNECT; absent: none */
-    mk_str upgrade;  /* like `tunnel`, for a request with a body or a method other than GET */
-    int64_t now;     /* time of arrival in seconds since 1970 */
+    const struct mk_headers *received_headers; /* headers as received; NULL: no hook has changed them */
+    uint64_t length;                           /* body length; MK_REQUEST_LENGTH_UNKNOWN: not declared */
+    mk_str tunnel;  /* protocol requested by Upgrade or extended CONNECT; absent: none */
+    mk_str upgrade; /* like `tunnel`, for a request with a body or a method other than GET */
+    int64_t now;    /* time of arrival in seconds since 1970 */
     uint64_t now_ms;
     struct mk_trailers *trailers; /* NULL: none, or the body has not ended */
 
@@ -109,6 +110,20 @@ struct mk_request {
 static inline bool mk_request_is_secure(const struct mk_request *request)
 {
     return request->is_told ? request->forwarded_is_secure : request->encrypted;
+}
+
+/* The headers as the client sent them. */
+static inline const struct mk_headers *mk_request_received_headers(const struct mk_request *request)
+{
+    return MK_UNLIKELY(request->received_headers != NULL) ? request->received_headers : &request->fields;
+}
+
+/* Drops the changes of hooks, which run again after a rewrite. */
+static inline void mk_request_restore_headers(struct mk_request *request)
+{
+    if (MK_UNLIKELY(request->received_headers != NULL))
+        request->fields = *request->received_headers;
+    request->received_headers = NULL;
 }
 
 struct mk_log;

@@ -163,6 +163,20 @@ def test_reverse_proxy_recipe_serves_assets_itself(recipes, backends):
     assert ask(server, "/a", host="app.example.org", method="POST", body=b"x" * 2_000_000).status == 413
 
 
+def test_header_recipe_for_backends_sets_and_removes_headers(recipes):
+    with Backend() as program, Backend() as dav:
+        server = recipes.serve("Headers for a backend", change=lambda text: with_servers(
+            ["127.0.0.1:3000", "127.0.0.1:4918"], [program, dav], text))
+        reply = ask(server, "/api/x", host="app.example.org", fields=[("X-Real-IP", "6.6.6.6"), ("Accept-Encoding", "gzip")])
+        assert reply.status == 200
+        seen = program.requests[-1]
+        assert seen.all("X-Real-IP") == ["127.0.0.1"] and seen.all("X-Tenant") == ["app.example.org"]
+        assert seen.all("Authorization") == ["Bearer secret-of-the-api"] and not seen.all("Accept-Encoding")
+        assert not ask(server, "/x", host="app.example.org").text.count("Bearer")
+        assert ask(server, "/dav/a", method="MOVE", host="app.example.org", fields=[("Destination", "https://app.example.org/dav/b")]).status == 200
+        assert dav.requests[-1].all("Destination") == ["http://app.example.org/b"] and dav.requests[-1].target == "/a"
+
+
 def test_load_balancer_recipe_is_sticky_and_fails_over(recipes, backends):
     servers = backends("one", "two", "spare")
     addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000"]

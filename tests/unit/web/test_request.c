@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/request_type.h"
 
+#include <errno.h>
+
 #include "unit/web/site_case.h"
 
 static void request_exposes_head(void **state)
@@ -42,6 +44,108 @@ static void request_headers_are_enumerated_in_order(void **state)
     }
     assert_int_equal(i, MK_LEN(expected));
     assert_false(mk_request_header_at(&x->request, SIZE_MAX, &name, &value));
+    mk_exchange_free(x);
+}
+
+static void expect_headers(const struct mk_request *r, const char *expected)
+{
+    char buf[512];
+    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
+    mk_str name, value;
+    for (size_t i = 0; mk_request_header_at(r, i, &name, &value); i++)
+        mk_buf_addf(&out, "%.*s=%.*s%s ", MK_STR_ARG(name), MK_STR_ARG(value),
+                    mk_request_header_role(r, i) == MK_ROLE_SERVER ? "*" : "");
+    assert_str(mk_buf_str(&out), expected);
+}
+
+static void request_headers_can_be_changed(void **state)
+{
+    (void)state;
+    struct mk_exchange *x = site_get(&site, "/", "A: 1\r\nX-Real-IP: 6.6.6.6\r\nUser-Agent: c\r\nA: 2\r\n");
+    struct mk_request *r = &x->request;
+    assert_int_equal(mk_request_set_header(r, MK_STR("x-real-ip"), MK_STR(" 1.2.3.4 ")), 0);
+    assert_int_equal(mk_request_set_header(r, MK_STR("User-Agent"), MK_STR("s")), 0);
+    assert_int_equal(mk_request_add_header(r, MK_STR("User-Agent"), MK_STR("t")), 0);
+    assert_int_equal(mk_request_remove_header(r, MK_STR("a")), 0);
+    assert_int_equal(mk_request_remove_header(r, MK_STR("none")), 0);
+    expect_headers(r, "Host=a x-real-ip=1.2.3.4* User-Agent=s* User-Agent=t* ");
+    assert_str(mk_request_header(r, MK_STR("USER-AGENT")), "s");
+    assert_null(mk_request_header(r, MK_STR("A")).p);
+    assert_str(mk_request_received_header(r, MK_STR("A")), "1");
+    assert_str(mk_request_received_header(r, MK_STR("User-Agent")), "c");
+    mk_str value;
+    unsigned at = 0;
+    assert_true(mk_headers_next(&r->fields, MK_HEADER_USER_AGENT, &at, &value));
+    assert_true(mk_headers_next(&r->fields, MK_HEADER_USER_AGENT, &at, &value));
+    assert_str(value, "t");
+    assert_false(mk_headers_next(&r->fields, MK_HEADER_USER_AGENT, &at, &value));
+    mk_request_restore_headers(r);
+    expect_headers(r, "Host=a A=1 X-Real-IP=6.6.6.6 User-Agent=c A=2 ");
+    mk_exchange_free(x);
+}
+
+static void request_change_replaces_confusable_names(void **state)
+{
+    (void)state;
+    struct mk_exchange *x =
+        site_get(&site, "/", "X_Tenant: 1\r\nX.Tenant: 2\r\nX-Tenants: 3\r\nProxy: 4\r\n");
+    struct mk_request *r = &x->request;
+    assert_int_equal(mk_request_set_header(r, MK_STR("X-Tenant"), MK_STR("t")), 0);
+    assert_int_equal(mk_request_remove_header(r, MK_STR("proxy")), 0);
+    expect_headers(r, "Host=a X-Tenants=3 X-Tenant=t* ");
+    mk_exchange_free(x);
+}
+
+static void request_change_rejects_framing_and_bad_values(void **state)
+{
+    (void)state;
+    static const char *const never[] = {"Content-Length",
+                                        "transfer-encoding",
+                                        "Connection",
+                                        "Keep-Alive",
+                                        "TE",
+                                        "Upgrade",
+                                        "Expect",
+                                        "Host",
+                                        "Trailer",
+                                        "HTTP2-Settings",
+                                        "Proxy-Connection",
+                                        "Max-Forwards",
+                                        "Sec-WebSocket-Key",
+                                        "",
+                                        "a b",
+                                        "a:"};
+    static const char *const only_removed[] = {"Destination", "Via", "Client-Cert",
+                                               "Proxy",       "X_A", "Content_Length"};
+    struct mk_exchange *x = site_get(&site, "/", "A: 1\r\n");
+    struct mk_request *r = &x->request;
+    for (size_t i = 0; i < MK_LEN(never); i++) {
+        assert_int_equal(mk_request_set_header(r, mk_str_from_c(never[i]), MK_STR("1")), -EINVAL);
+        assert_int_equal(mk_request_add_header(r, mk_str_from_c(never[i]), MK_STR("1")), -EINVAL);
+        assert_int_equal(mk_request_remove_header(r, mk_str_from_c(never[i])), -EINVAL);
+    }
+    for (size_t i = 0; i < MK_LEN(only_removed); i++) {
+        assert_int_equal(mk_request_set_header(r, mk_str_from_c(only_removed[i]), MK_STR("1")), -EINVAL);
+        assert_int_equal(mk_request_remove_header(r, mk_str_from_c(only_removed[i])), 0);
+    }
+    assert_int_equal(mk_request_set_header(r, MK_STR("B"), MK_STR("1\r\nC: 2")), -EINVAL);
+    assert_int_equal(mk_request_set_header(r, MK_STR("B"), MK_STR("1\0")), -EINVAL);
+    expect_headers(r, "Host=a A=1 ");
+    mk_exchange_free(x);
+}
+
+static void request_change_limits_the_number_of_headers(void **state)
+{
+    (void)state;
+    struct mk_exchange *x = site_get(&site, "/", "A: 1\r\n");
+    int e = 0;
+    unsigned n = 2;
+    while (!(e = mk_request_add_header(&x->request, MK_STR("B"), MK_STR("1"))))
+        n++;
+    assert_int_equal(e, -E2BIG);
+    assert_int_equal(n, 254);
+    assert_int_equal(mk_request_set_header(&x->request, MK_STR("B"), MK_STR("2")), 0);
+    expect_headers(&x->request, "Host=a A=1 B=2* ");
     mk_exchange_free(x);
 }
 
@@ -449,6 +553,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(request_exposes_head, setup),
         fixture_test(request_headers_are_enumerated_in_order, setup),
+        fixture_test(request_headers_can_be_changed, setup),
+        fixture_test(request_change_replaces_confusable_names, setup),
+        fixture_test(request_change_rejects_framing_and_bad_values, setup),
+        fixture_test(request_change_limits_the_number_of_headers, setup),
         fixture_test(request_missing_values_are_absent, setup),
         fixture_test(request_absolute_target_sets_host, setup),
         fixture_test(request_targets_without_path, setup),

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes to request headers by hooks. The first change copies the received headers, which the protocol owns,
+ * to the request's arena. */
+#include "http/header_role.h"
+#include "web/request_type.h"
+
+#include "base/err.h"
+
+/* Lines in the copy: every index fits into mk_headers.first, which stores 1 + index in a byte. */
+enum { LINES_MAX = 254 };
+
+/* May a hook change headers with this role? The server itself needs the others as the client sent them, or
+ * writes them itself. */
+static bool is_changeable_role(enum mk_header_role role, bool removes)
+{
+    switch (role) {
+    case MK_ROLE_CLIENT:
+    case MK_ROLE_FORWARDED:
+        return true;
+    case MK_ROLE_DESTINATION: /* checked against the routes */
+    case MK_ROLE_UNDERSCORE:
+    case MK_ROLE_CERTIFICATE:
+    case MK_ROLE_VIA:
+    case MK_ROLE_NONE:
+        return removes;
+    case MK_ROLE_HOP:
+    case MK_ROLE_CONNECTION:
+    case MK_ROLE_FRAMING:
+    case MK_ROLE_HOST:
+    case MK_ROLE_MAX_FORWARDS:
+    case MK_ROLE_SERVER:
+        break;
+    }
+    return false;
+}
+
+/* Is it a header of the WebSocket handshake, which the server checks? */
+static bool is_handshake_header(enum mk_header_id id)
+{
+    return id == MK_HEADER_SEC_WEBSOCKET_ACCEPT || id == MK_HEADER_SEC_WEBSOCKET_KEY ||
+           id == MK_HEADER_SEC_WEBSOCKET_VERSION;
+}
+
+bool mk_request_header_is_changeable(mk_str name, bool removes)
+{
+    return mk_is_token(name) && !is_handshake_header(mk_header_find_id(name)) &&
+           is_changeable_role(mk_header_role(name), removes);
+}
+
+static char comparable_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) ? mk_char_lower(c) : '-';
+}
+
+/* Do programs that turn header names into variables confuse the two names? */
+static bool is_same_variable(mk_str a, mk_str b)
+{
+    if (a.len != b.len)
+        return false;
+    for (size_t i = 0; i < a.len; i++)
+        if (comparable_char(a.p[i]) != comparable_char(b.p[i]))
+            return false;
+    return true;
+}
+
+/* Ensures that request->fields is a copy. Returns 0 or -ENOMEM. */
+static int copy_received_headers(struct mk_request *r)
+{
+    if (r->received_headers)
+        return 0;
+    struct mk_headers *received = mk_arena_alloc(r->arena, sizeof *received);
+    struct mk_header_field *at = mk_arena_alloc(r->arena, LINES_MAX * sizeof *at);
+    if (!received || !at)
+        return -ENOMEM;
+    *received = r->fields;
+    r->received_headers = received;
+    if (r->fields.n)
+        memcpy(at, r->fields.at, r->fields.n * sizeof *at);
+    r->fields.at = at;
+    return 0;
+}
+
+static void index_header(struct mk_headers *fields, unsigned i)
+{
+    unsigned id = fields->at[i].id & ~(unsigned)MK_HEADER_SET_BY_SERVER;
+    if (!fields->first[id])
+        fields->first[id] = (uint8_t)(i + 1);
+}
+
+static void remove_lines(struct mk_headers *fields, mk_str name)
+{
+    struct mk_headers kept;
+    mk_headers_init(&kept, fields->at);
+    for (unsigned i = 0; i < fields->n; i++) {
+        if (is_same_variable(fields->at[i].name, name))
+            continue;
+        kept.at[kept.n] = fields->at[i];
+        index_header(&kept, kept.n++);
+    }
+    *fields = kept;
+}
+
+static bool has_line(const struct mk_headers *fields, mk_str name)
+{
+    for (unsigned i = 0; i < fields->n; i++)
+        if (is_same_variable(fields->at[i].name, name))
+            return true;
+    return false;
+}
+
+/* The id marks the line as the server's: a client cannot make it hop-by-hop by naming it in Connection. */
+static int append_line(struct mk_request *r, mk_str name, mk_str value)
+{
+    unsigned i = r->fields.n, id = mk_header_find_id(name);
+    struct mk_header_field line = {.name = mk_arena_copy(r->arena, name),
+                                   .value = mk_arena_copy(r->arena, mk_str_trim(value)),
+                                   .id = (uint8_t)(id | MK_HEADER_SET_BY_SERVER)};
+    if (!line.name.p || !line.value.p)
+        return -ENOMEM;
+    r->fields.at[i] = line;
+    r->fields.n++;
+    index_header(&r->fields, i);
+    return 0;
+}
+
+static int change_header(struct mk_request *r, mk_str name, mk_str value, bool replaces)
+{
+    if (!mk_request_header_is_changeable(name, false) || !mk_is_header_value(value))
+        return -EINVAL;
+    if (copy_received_headers(r))
+        return -ENOMEM;
+    if (replaces)
+        remove_lines(&r->fields, name);
+    return r->fields.n < LINES_MAX ? append_line(r, name, value) : -E2BIG;
+}
+
+int mk_request_set_header(struct mk_request *r, mk_str name, mk_str value)
+{
+    return change_header(r, name, value, true);
+}
+
+int mk_request_add_header(struct mk_request *r, mk_str name, mk_str value)
+{
+    return change_header(r, name, value, false);
+}
+
+int mk_request_remove_header(struct mk_request *r, mk_str name)
+{
+    if (!mk_request_header_is_changeable(name, true))
+        return -EINVAL;
+    if (!has_line(&r->fields, name))
+        return 0;
+    if (copy_received_headers(r))
+        return -ENOMEM;
+    remove_lines(&r->fields, name);
+    return 0;
+}
+
+mk_str mk_request_received_header(const struct mk_request *r, mk_str name)
+{
+    return mk_headers_find(mk_request_received_headers(r), name);
+}
