@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service with topics that keep their messages, and an event stream that reconnects like a browser."""
+import contextlib
 import http.client
+import socket
 import threading
 import time
+
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.sync.client import connect
 
 from proc import wait_until
 
@@ -17,11 +22,24 @@ static uint32_t number(struct duda_ctx *d, const char *name)
     return duda_query_int_or(d, name, 0, &n) ? (uint32_t)n : 0;
 }
 
+/* The topic of the path; `.keep` and `.keep_s` are those of the query. */
+DUDA_TOPIC_FAMILY(topics, "", .keep = 100);
+
+static struct duda_topic topic(struct duda_ctx *d)
+{
+    struct duda_topic t = duda_topic_named(&topics, duda_param(d, "topic"));
+    int64_t n;
+    t.keep = duda_query_int_or(d, "keep", 100, &n) ? (uint32_t)n : 0;
+    t.keep_s = number(d, "seconds");
+    return t;
+}
+
 static int say(struct duda_ctx *d)
 {
+    const struct duda_topic t = topic(d);
     mk_str text;
     int e = duda_read_all(d, 40000, &text);
-    e = e ? e : duda_topic_publish_kept(d, duda_param(d, "topic"), MK_WEBSOCKET_TEXT, text, number(d, "keep"));
+    e = e ? e : duda_topic_publish(d, &t, text);
     return e ? e : duda_puts(d, "said\n");
 }
 
@@ -29,8 +47,9 @@ static int say(struct duda_ctx *d)
 static int events(struct duda_ctx *d)
 {
     struct duda_topic_message m;
+    const struct duda_topic t = topic(d);
     uint32_t pause = number(d, "pause");
-    int e = duda_topic_subscribe_after(d, duda_param(d, "topic"), duda_header(d, "Last-Event-ID"));
+    int e = duda_topic_subscribe_after(d, &t, duda_header(d, "Last-Event-ID"));
     size_t mark = duda_arena_mark(d);
     e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("open"), .data = MK_STR("-")});
     while (!e && !(e = duda_topic_receive_message(d, MK_FOREVER, &m))) {
@@ -43,13 +62,107 @@ static int events(struct duda_ctx *d)
     return e;
 }
 
-DUDA_SERVICE(news, DUDA_POST("/say/:topic", say), DUDA_GET("/events/:topic", events));
+/* Publishes the messages of the client, which gets the messages of the topic. */
+static int chat(struct duda_ctx *d)
+{
+    static const struct duda_websocket_options options = {.queue_max = 65536, .slow = DUDA_SLOW_DROP};
+    const struct duda_topic t = topic(d);
+    struct duda_websocket *s;
+    struct duda_message m;
+    int e = duda_websocket_open(d, &options, NULL, &s);
+    e = e ? e : duda_topic_attach_after(d, s, &t, duda_query(d, "last_event_id"));
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
+        e = duda_topic_publish(d, &t, m.data);
+    return e;
+}
+
+static void on_message(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
+{
+    (void)kind, (void)ctx;
+    if (mk_str_eq(data, MK_STR("leave"))) {
+        const struct duda_topic t = duda_topic_named(&topics, MK_STR("callbacks"));
+        duda_topic_detach(s, &t);
+    }
+}
+
+static void on_close(struct duda_websocket *s, unsigned code, void *ctx)
+{
+    (void)s;
+    mk_worker_log(ctx, MK_LOG_WARN, "callback closed %u", code);
+}
+
+/* The WebSocket outlives its handler. */
+static int callbacks(struct duda_ctx *d)
+{
+    static const struct duda_websocket_options options = {
+        .on_message = on_message, .on_close = on_close, .queue_max = 65536};
+    const struct duda_topic t = duda_topic_named(&topics, MK_STR("callbacks"));
+    struct duda_websocket *s;
+    int e = duda_websocket_open(d, &options, duda_worker(d), &s);
+    return e ? e : duda_topic_attach_after(d, s, &t, duda_query(d, "last_event_id"));
+}
+
+DUDA_SERVICE(news, DUDA_POST("/say/:topic", say), DUDA_GET("/events/:topic", events),
+             DUDA_GET("/socket/:topic", chat), DUDA_GET("/callbacks", callbacks));
 """
 
 
-def say(server, text, topic="news", keep=100):
-    reply = server.get(f"/say/{topic}?keep={keep}", "POST", body=text.encode())
+def say(server, text, topic="news", keep=100, seconds=0):
+    reply = server.get(f"/say/{topic}?keep={keep}&seconds={seconds}", "POST", body=text.encode())
     assert reply.status == 200, reply.text
+
+
+class Socket(threading.Thread):
+    """A WebSocket that reconnects like the script of the guide, until close(). `seen` has the data of the messages, and
+    "GAP". `codes` has the close codes."""
+
+    def __init__(self, server, path="/socket/news", last="", reconnects=True):
+        super().__init__(daemon=True)
+        self.server, self.path, self.last, self.reconnects = server, path, last, reconnects
+        self.seen, self.codes, self.opened, self.closed, self.socket = [], [], 0, False, None
+        self.start()
+        wait_until(lambda: self.opened, "the WebSocket is open")
+
+    def run(self):
+        while not self.closed:
+            try:
+                self.read()
+            except ConnectionClosed as e:
+                self.codes.append(e.rcvd.code if e.rcvd else 1006)
+            except (OSError, InvalidHandshake):
+                time.sleep(0.05)
+            if not self.reconnects:
+                return
+
+    def read(self):
+        host, port = self.server.addresses[0]
+        query = f"{'&' if '?' in self.path else '?'}last_event_id={self.last}" if self.last else ""
+        with connect(f"ws://{host}:{port}{self.path}{query}", open_timeout=60, max_size=None) as socket:
+            self.socket = socket
+            if self.last:
+                self.opened += 1
+            for frame in socket:
+                line, _, data = frame.partition("\n" if isinstance(frame, str) else b"\n")
+                word, self.last = (line if isinstance(line, str) else line.decode()).split(" ")
+                if word == "start":
+                    self.opened += 1
+                elif word == "gap":
+                    assert not data
+                    self.seen.append("GAP")
+                else:
+                    assert word == "message"
+                    self.seen.append(data)
+            raise ConnectionClosed(socket.protocol.close_rcvd, None)
+
+    def cut(self):
+        """Breaks the connection."""
+        with contextlib.suppress(OSError):
+            self.socket.socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.closed = True
+        self.cut()
+        self.join(20)
 
 
 class Stream:

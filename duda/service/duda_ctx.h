@@ -32,6 +32,7 @@ struct duda_worker_ctx {
     uint64_t *n_published;                   /* counter of published messages */
     const struct duda_topic_relay *relay;    /* NULL: topics are local to this machine */
     const struct duda_topic_log *topic_log;  /* kept messages of this machine */
+    struct mk_timer topic_timer;             /* runs if WebSockets must not miss kept messages */
     struct duda_lock_table *locks;           /* NULL: none yet */
     struct duda_symbolizer *symbolizer;      /* symbolizer of the current crash report; NULL: none */
     struct duda_websocket_profile *profiles; /* profiles of open WebSockets */

@@ -21,6 +21,7 @@
 #include "service/service_entry.h"
 #include "service/session_config.h"
 #include "service/share.h"
+#include "service/topic_load.h"
 #include "service/translations.h"
 #include "service/worker_ctx.h"
 
@@ -133,6 +134,7 @@ static bool bind_state_scope(struct mk_config *config, struct duda_plugin_config
     owner->scope = owner->share ? owner->share->name : name;
     if (duda->n_services < MK_LEN(duda->services)) {
         duda->scopes[duda->n_services] = owner->scope;
+        duda->loaded[duda->n_services] = service;
         duda->services[duda->n_services++] = name;
     }
     return true;
@@ -165,6 +167,7 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
         return -ENOMEM;
     service_entry->service = service;
     if (!bind_state_scope(config, duda, service, &service_entry->has) ||
+        !duda_topics_load(config, duda, service) ||
         !duda_metrics_load(config, service, &service_entry->has.metrics))
         return -EINVAL;
     service_entry->table = duda_route_table_new(config, service);

@@ -18,6 +18,7 @@ struct topic {
     uint32_t first, last; /* messages */
     uint32_t n_messages;
     uint32_t n_blocks; /* with the block of the topic itself */
+    uint32_t keep_s;   /* maximum age of a message; 0: any */
     uint64_t hash, epoch, last_number;
     unsigned char len;
     char name[NAME_MAX_LEN];
@@ -30,6 +31,7 @@ struct message {
     uint32_t next, prev; /* messages of the topic; prev of the first one is undefined */
     uint32_t jump;       /* the message whose number is jump_target(number); undefined if it was dropped */
     uint32_t len;
+    uint32_t time_s; /* when it was published; wraps around */
     uint64_t number;
     unsigned char kind;
     char text[];
@@ -298,12 +300,13 @@ static uint32_t count_blocks(size_t len)
 }
 
 static uint32_t write_message(struct duda_topic_log_memory *m, unsigned char kind, mk_str text,
-                              uint64_t number)
+                              uint64_t number, uint64_t now_ms)
 {
     uint32_t first = take_block(m), *more;
     struct message *head = message_at(m, first);
     size_t n = text.len < TEXT_FIRST ? text.len : TEXT_FIRST;
     *head = (struct message){.len = (uint32_t)text.len, .number = number, .kind = kind};
+    head->time_s = (uint32_t)(now_ms / 1000);
     memcpy(head->text, text.p, n);
     more = &head->more;
     for (text = mk_str_skip(text, n); text.len; text = mk_str_skip(text, n)) {
@@ -361,28 +364,38 @@ static void link_message(struct duda_topic_log_memory *m, struct topic *t, uint3
     t->n_messages++;
 }
 
+static bool is_too_old(const struct topic *t, const struct message *message, uint64_t now_ms)
+{
+    int32_t age_s = (int32_t)((uint32_t)(now_ms / 1000) - message->time_s);
+    return t->keep_s && age_s > 0 && (uint32_t)age_s > t->keep_s;
+}
+
 /* A topic uses at most a quarter of the memory, or one message. */
-static void append_message(struct duda_topic_log_memory *m, uint32_t i, uint32_t keep, unsigned char kind,
-                           mk_str text)
+static void append_message(struct duda_topic_log_memory *m, uint32_t i,
+                           const struct duda_topic_log_rule *rule, unsigned char kind, mk_str text,
+                           uint64_t now_ms)
 {
     struct topic *t = topic_at(m, i);
     uint32_t n = count_blocks(text.len), share = m->n_blocks / 4;
-    while (t->first && (t->n_messages >= keep || t->n_blocks + n > share))
+    t->keep_s = rule->keep_s;
+    while (t->first && (t->n_messages >= rule->keep || t->n_blocks + n > share ||
+                        is_too_old(t, message_at(m, t->first), now_ms)))
         drop_first_message(m, i);
     unlink_topic(m, t);
     link_as_newest(m, i);
     make_room(m, n, i);
-    link_message(m, t, write_message(m, kind, text, t->last_number + 1));
+    link_message(m, t, write_message(m, kind, text, t->last_number + 1, now_ms));
     unlink_topic(m, t);
     t->n_blocks += n;
     link_as_newest(m, i);
 }
 
-int duda_topic_log_append(const struct duda_topic_log *log, mk_str topic, uint32_t keep, unsigned char kind,
-                          mk_str text, uint64_t now_ms, struct duda_topic_id *prev, struct duda_topic_id *id)
+int duda_topic_log_append(const struct duda_topic_log *log, mk_str topic,
+                          const struct duda_topic_log_rule *rule, unsigned char kind, mk_str text,
+                          uint64_t now_ms, struct duda_topic_id *prev, struct duda_topic_id *id)
 {
     struct duda_topic_log_memory *m = log->memory;
-    if (topic.len > NAME_MAX_LEN || !keep || count_blocks(text.len) >= log->n_blocks)
+    if (topic.len > NAME_MAX_LEN || !rule->keep || count_blocks(text.len) >= log->n_blocks)
         return -EMSGSIZE;
     int e = lock_log(m);
     if (e)
@@ -390,10 +403,18 @@ int duda_topic_log_append(const struct duda_topic_log *log, mk_str topic, uint32
     uint32_t i = get_or_create_topic(m, topic, now_ms);
     const struct topic *t = topic_at(m, i);
     *prev = t->last_number ? (struct duda_topic_id){t->epoch, t->last_number} : (struct duda_topic_id){0};
-    append_message(m, i, keep, kind, text);
+    append_message(m, i, rule, kind, text, now_ms);
     *id = (struct duda_topic_id){t->epoch, t->last_number};
     unlock_log(m);
     return 0;
+}
+
+/* Drops messages that are too old. The last message remains, because its number continues the topic. */
+static void drop_old_messages(struct duda_topic_log_memory *m, uint32_t i, uint64_t now_ms)
+{
+    const struct topic *t = topic_at(m, i);
+    while (t->n_messages > 1 && is_too_old(t, message_at(m, t->first), now_ms))
+        drop_first_message(m, i);
 }
 
 /* Returns the first message after the ID; 0: none. */
@@ -409,19 +430,21 @@ static uint32_t find_message_after(struct duda_topic_log_memory *m, const struct
 }
 
 static int read_after(struct duda_topic_log_memory *m, mk_str topic, const struct duda_topic_id *after,
-                      struct mk_buf *out, unsigned char *kind, struct duda_topic_id *id, bool *has_gap)
+                      uint64_t now_ms, struct mk_buf *out, unsigned char *kind, struct duda_topic_id *id,
+                      bool *has_gap)
 {
     uint32_t i = *find_topic(m, topic, mk_hash(&m->key, topic));
     *id = (struct duda_topic_id){0};
     *has_gap = !i && !duda_topic_id_is_none(after);
     if (!i)
         return 0;
+    drop_old_messages(m, i, now_ms);
     const struct topic *t = topic_at(m, i);
     *id = (struct duda_topic_id){t->epoch, t->last_number};
     i = find_message_after(m, t, after, has_gap);
-    if (!i)
+    const struct message *found = i ? message_at(m, i) : NULL;
+    if (!found || is_too_old(t, found, now_ms))
         return 0;
-    const struct message *found = message_at(m, i);
     id->number = found->number;
     *kind = found->kind;
     read_message(m, found, out);
@@ -429,12 +452,13 @@ static int read_after(struct duda_topic_log_memory *m, mk_str topic, const struc
 }
 
 int duda_topic_log_read(const struct duda_topic_log *log, mk_str topic, const struct duda_topic_id *after,
-                        struct mk_buf *out, unsigned char *kind, struct duda_topic_id *id, bool *has_gap)
+                        uint64_t now_ms, struct mk_buf *out, unsigned char *kind, struct duda_topic_id *id,
+                        bool *has_gap)
 {
     int e = lock_log(log->memory);
     if (e)
         return e;
-    int result = read_after(log->memory, topic, after, out, kind, id, has_gap);
+    int result = read_after(log->memory, topic, after, now_ms, out, kind, id, has_gap);
     unlock_log(log->memory);
     return result;
 }

@@ -29,16 +29,24 @@ struct duda_topic_log {
  * Called in the master, before workers start. Returns 0 or a negative errno value. */
 int duda_topic_log_init(struct duda_topic_log *log, void *memory, size_t size);
 
-/* Appends a message, and drops old ones so that the topic keeps at most `keep`. Sets *id to its ID, and *prev
+/* What a topic keeps. */
+struct duda_topic_log_rule {
+    uint32_t keep;   /* number of messages */
+    uint32_t keep_s; /* maximum age of a message; 0: any */
+};
+
+/* Appends a message, and drops those that the rule excludes. Sets *id to its ID, and *prev
  * to that of the message before it, or to zero if there was none. `now_ms` is the wall clock. Returns 0;
  * -EMSGSIZE: the message does not fit; -EBUSY: another process has held the lock of the log for too long. */
-int duda_topic_log_append(const struct duda_topic_log *log, mk_str topic, uint32_t keep, unsigned char kind,
-                          mk_str text, uint64_t now_ms, struct duda_topic_id *prev, struct duda_topic_id *id);
-/* Reads the first message after `after` (zero: the oldest one), and appends its text to *out. Sets *has_gap
- * if messages between the two are no longer kept, or if `after` is no ID of this topic. Returns 1; 0: there
- * is none, and *id is the ID of the last message (zero: none); or -EBUSY. */
+int duda_topic_log_append(const struct duda_topic_log *log, mk_str topic,
+                          const struct duda_topic_log_rule *rule, unsigned char kind, mk_str text,
+                          uint64_t now_ms, struct duda_topic_id *prev, struct duda_topic_id *id);
+/* Reads the first message after `after` (zero: the oldest one) that is not too old, and appends its text to
+ * *out. Sets *has_gap if messages between the two are no longer kept, or if `after` is no ID of this topic.
+ * Returns 1; 0: there is none, and *id is the ID of the last message (zero: none); or -EBUSY. */
 int duda_topic_log_read(const struct duda_topic_log *log, mk_str topic, const struct duda_topic_id *after,
-                        struct mk_buf *out, unsigned char *kind, struct duda_topic_id *id, bool *has_gap);
+                        uint64_t now_ms, struct mk_buf *out, unsigned char *kind, struct duda_topic_id *id,
+                        bool *has_gap);
 /* Sets *id to the ID of the last message; zero: the topic has none. Returns 0 or -EBUSY. */
 int duda_topic_log_last(const struct duda_topic_log *log, mk_str topic, struct duda_topic_id *id);
 /* Returns the number of messages that all calls have passed over to find one. Unit tests limit it. */

@@ -5,7 +5,7 @@
 #include <monkey/sized.h>
 
 #include "service/suspend.h"
-#include "service/topics.h"
+#include "service/topic_replay.h"
 #include "service/worker_ctx.h"
 
 /* A handler that receives kept messages compares its position with the log this often, in case another worker
@@ -81,11 +81,11 @@ static bool enqueue_delivery(struct duda_topic_receiver *l, const struct duda_to
 static void on_reliable_message(struct duda_topic_receiver *l, struct duda_subscriber *m,
                                 const struct duda_topic_delivery *delivery)
 {
-    if (!duda_topic_id_less(&m->cursor, &delivery->id))
+    if (!duda_topic_id_less(&m->position.cursor, &delivery->id))
         return; /* read from the log already */
-    bool follows = duda_topic_id_eq(&m->cursor, &delivery->prev);
+    bool follows = duda_topic_id_eq(&m->position.cursor, &delivery->prev);
     if (!m->is_behind && follows && l->n < DUDA_TOPIC_QUEUE_MAX && enqueue_delivery(l, delivery)) {
-        m->cursor = delivery->id;
+        m->position.cursor = delivery->id;
     } else {
         m->is_behind = true;
         m->n_news++;
@@ -108,10 +108,8 @@ static void on_topic_message(struct duda_subscriber *m, struct duda_topic_delive
     duda_wait_wake(&l->wait);
 }
 
-static void resync_subscriber(struct duda_subscriber *m)
+static void on_missed(struct duda_subscriber *m)
 {
-    if (!m->is_reliable)
-        return;
     m->is_behind = true;
     m->n_news++;
     duda_wait_wake(&((struct duda_topic_receiver *)m->owner)->wait);
@@ -140,53 +138,36 @@ static int get_topic_receiver(struct duda_ctx *d, struct duda_topic_receiver **o
     return duda_defer(d, topic_receiver_free, l);
 }
 
-int duda_topic_subscribe(struct duda_ctx *d, mk_str name)
+int duda_topic_subscribe(struct duda_ctx *d, const struct duda_topic *topic)
 {
     struct duda_topic_receiver *l;
     int e = get_topic_receiver(d, &l);
-    return e ? e : duda_topics_subscribe(topic_scope_of(d), &l->members, name, l, on_topic_message);
+    return e ? e : duda_topics_subscribe(topic_scope_of(d), &l->members, topic, l, on_topic_message);
 }
 
-/* Sets the position of a new subscription to the last message that is kept now. May wait. */
-static int skip_kept_messages(struct duda_ctx *d, struct duda_subscriber *m)
+int duda_topic_subscribe_after(struct duda_ctx *d, const struct duda_topic *topic, mk_str last_id)
 {
-    const struct duda_topic_log *log = duda_topics_log(d->worker_ctx);
-    const struct duda_topic_relay *relay = d->worker_ctx->relay;
-    mk_str id;
-    if (log)
-        return duda_topic_log_last(log, duda_topic_table_name(m), &m->cursor) ? -EAGAIN : 0;
-    m->is_behind = true; /* messages that arrive during the wait are read afterwards */
-    int e = relay->last_kept(d, relay->ctx, duda_topic_table_name(m), &id);
-    return e ? e : duda_topic_id_parse(id, &m->cursor) ? 0 : -EPROTO;
-}
-
-int duda_topic_subscribe_after(struct duda_ctx *d, mk_str name, mk_str last_id)
-{
-    static const struct duda_topic_id unknown = {1, 0}; /* the ID of no message: results in a gap */
+    if (topic && !topic->keep)
+        return -EINVAL;
     if (!duda_topics_log(d->worker_ctx) && !d->worker_ctx->relay->read_kept)
         return -ENOTSUP;
-    int e = duda_topic_subscribe(d, name);
+    int e = duda_topic_subscribe(d, topic);
     if (e)
         return e;
     struct duda_subscriber *m = d->topic_receiver->members; /* the newest */
     m->is_reliable = true;
-    if (!last_id.len) {
-        e = skip_kept_messages(d, m);
-        if (e)
-            duda_topic_unsubscribe(d, name);
-        return e;
-    }
-    if (!duda_topic_id_parse(last_id, &m->cursor))
-        m->cursor = unknown;
-    m->is_from_start = duda_topic_id_is_none(&m->cursor);
-    m->is_behind = true;
-    return 0;
+    m->is_behind = true; /* messages that arrive during a wait are read afterwards */
+    m->on_missed = on_missed;
+    e = duda_topic_replay_begin(d, duda_topic_table_name(m), last_id, &m->position);
+    if (e)
+        duda_topic_unsubscribe(d, topic);
+    return e;
 }
 
-void duda_topic_unsubscribe(struct duda_ctx *d, mk_str name)
+void duda_topic_unsubscribe(struct duda_ctx *d, const struct duda_topic *topic)
 {
     if (d->topic_receiver)
-        duda_topics_unsubscribe(topic_scope_of(d), &d->topic_receiver->members, name);
+        duda_topics_unsubscribe(topic_scope_of(d), &d->topic_receiver->members, topic);
 }
 
 static void on_receive_timeout(struct mk_timer *t)
@@ -213,57 +194,20 @@ static int wait_for_message(struct duda_topic_receiver *l, uint32_t ms)
 
 /* ---- Reading kept messages ---- */
 
-/* A kept message that was read. */
-struct kept_message {
-    struct mk_buf bytes; /* owns the memory of `text` if the text comes from the log */
-    mk_str text;
-    enum mk_websocket_kind kind;
-    struct duda_topic_id prev, id;
-};
-
-static int read_log(const struct duda_topic_log *log, const struct duda_subscriber *m,
-                    struct kept_message *out)
-{
-    unsigned char kind = MK_WEBSOCKET_TEXT;
-    bool has_gap;
-    int e = duda_topic_log_read(log, duda_topic_table_name(m), &m->cursor, &out->bytes, &kind, &out->id,
-                                &has_gap);
-    if (e <= 0)
-        return e;
-    out->kind = kind == MK_WEBSOCKET_BINARY ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT;
-    out->text = mk_buf_str(&out->bytes);
-    out->prev = out->id;
-    if (!--out->prev.number)
-        out->prev.epoch = 0;
-    return out->bytes.failed ? -ENOMEM : 1;
-}
-
-static int read_relay(struct duda_ctx *d, const struct duda_subscriber *m, struct kept_message *out)
-{
-    const struct duda_topic_relay *relay = d->worker_ctx->relay;
-    char after[DUDA_TOPIC_ID_TEXT_SIZE];
-    mk_str prev = MK_STR_NULL, id = MK_STR_NULL;
-    int e = relay->read_kept(d, relay->ctx, duda_topic_table_name(m), duda_topic_id_format(&m->cursor, after),
-                             &out->kind, &out->text, &prev, &id);
-    if (e < 0)
-        return e;
-    return !duda_topic_id_parse(id, &out->id) || (e && !duda_topic_id_parse(prev, &out->prev)) ? -EPROTO : e;
-}
-
-/* Enqueues the message. With has_gap, enqueues a gap instead; the message, if there is one, is then read
- * again. */
+/* Enqueues the message. If there is a gap, enqueues the gap instead; the message, if there is one, is then
+ * read again. */
 static int enqueue_kept(struct duda_topic_receiver *l, struct duda_subscriber *m,
-                        const struct kept_message *k, bool has_gap)
+                        const struct duda_topic_kept *k)
 {
     struct received_message *h = queue_entry(l, duda_topic_table_name(m));
     h->is_kept = true;
-    h->is_gap = has_gap;
+    h->is_gap = k->has_gap;
     h->kind = k->kind;
-    h->id = has_gap ? k->prev : k->id;
-    mk_buf_add(&h->bytes, k->text);
+    h->id = k->has_gap ? k->prev : k->id;
+    mk_buf_add(&h->bytes, k->has_gap ? MK_STR("") : k->text);
     if (!commit_entry(l, h))
         return -ENOMEM;
-    m->cursor = h->id;
+    m->position.cursor = h->id;
     return 1;
 }
 
@@ -271,17 +215,11 @@ static int enqueue_kept(struct duda_topic_receiver *l, struct duda_subscriber *m
  * error. */
 static int read_kept_message(struct duda_topic_receiver *l, struct duda_subscriber *m)
 {
-    const struct duda_topic_log *log = duda_topics_log(l->d->worker_ctx);
-    struct kept_message k = {.bytes = mk_buf_growing(DUDA_TOPIC_MESSAGE_MAX), .kind = MK_WEBSOCKET_TEXT};
-    int e = log ? read_log(log, m, &k) : read_relay(l->d, m, &k);
-    if (e == 0)
-        k.prev = k.id; /* the last message of the topic */
-    bool has_gap = e >= 0 && !m->is_from_start && !duda_topic_id_eq(&k.prev, &m->cursor);
-    if (has_gap)
-        k.text = MK_STR("");
-    if (e > 0 || has_gap)
-        e = enqueue_kept(l, m, &k, has_gap);
-    m->is_from_start = m->is_from_start && e <= 0;
+    struct duda_topic_kept k;
+    int e = duda_topic_replay_next(l->d, duda_topic_table_name(m), &m->position, &k);
+    if (e > 0 || k.has_gap)
+        e = enqueue_kept(l, m, &k);
+    m->position.is_from_start = m->position.is_from_start && e <= 0;
     mk_buf_free(&k.bytes);
     return e;
 }
@@ -399,9 +337,17 @@ int duda_topic_receive(struct duda_ctx *d, uint32_t ms, mk_str *out)
     return e;
 }
 
+static void resync_subscriber(struct duda_subscriber *m)
+{
+    if (m->on_missed)
+        m->on_missed(m);
+}
+
 void duda_topic_resync(struct mk_worker *worker)
 {
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
-    if (worker_ctx && worker_ctx->topics)
-        duda_topic_table_for_each(worker_ctx->topics, resync_subscriber);
+    if (!worker_ctx || !worker_ctx->topics)
+        return;
+    duda_topic_table_for_each(worker_ctx->topics, resync_subscriber);
+    duda_topics_close_lost(worker_ctx);
 }

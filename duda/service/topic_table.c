@@ -7,8 +7,8 @@
 
 enum { BUCKETS_MIN = 16 };
 
-struct duda_topic {
-    struct duda_topic *next;
+struct duda_topic_entry {
+    struct duda_topic_entry *next;
     uint64_t hash;
     struct duda_subscriber *members;
     size_t n;
@@ -25,7 +25,7 @@ struct delivery_cursor {
 
 struct duda_topic_table {
     struct mk_hash_key key; /* keyed hash, because clients may choose names */
-    struct duda_topic **buckets;
+    struct duda_topic_entry **buckets;
     size_t n, n_buckets; /* a power of two */
     struct delivery_cursor *deliveries;
 };
@@ -53,9 +53,9 @@ void duda_topic_table_free(struct duda_topic_table *r)
     mk_mem_free(r);
 }
 
-static struct duda_topic **find_topic(const struct duda_topic_table *r, mk_str name, uint64_t hash)
+static struct duda_topic_entry **find_topic(const struct duda_topic_table *r, mk_str name, uint64_t hash)
 {
-    struct duda_topic **at = &r->buckets[hash & (r->n_buckets - 1)];
+    struct duda_topic_entry **at = &r->buckets[hash & (r->n_buckets - 1)];
     while (*at && !((*at)->hash == hash && mk_str_eq(mk_str_of((*at)->name, (*at)->len), name)))
         at = &(*at)->next;
     return at;
@@ -65,12 +65,12 @@ static struct duda_topic **find_topic(const struct duda_topic_table *r, mk_str n
 static void grow_buckets(struct duda_topic_table *r)
 {
     size_t n = 2 * r->n_buckets;
-    struct duda_topic **buckets = mk_mem_zalloc(n, sizeof *buckets);
+    struct duda_topic_entry **buckets = mk_mem_zalloc(n, sizeof *buckets);
     if (!buckets)
         return;
     for (size_t i = 0; i < r->n_buckets; i++)
         while (r->buckets[i]) {
-            struct duda_topic *topic = r->buckets[i];
+            struct duda_topic_entry *topic = r->buckets[i];
             r->buckets[i] = topic->next;
             topic->next = buckets[topic->hash & (n - 1)];
             buckets[topic->hash & (n - 1)] = topic;
@@ -80,13 +80,13 @@ static void grow_buckets(struct duda_topic_table *r)
     r->n_buckets = n;
 }
 
-static struct duda_topic *get_or_create_topic(struct duda_topic_table *r, mk_str name)
+static struct duda_topic_entry *get_or_create_topic(struct duda_topic_table *r, mk_str name)
 {
     uint64_t hash = mk_hash(&r->key, name);
-    struct duda_topic **at = find_topic(r, name, hash);
+    struct duda_topic_entry **at = find_topic(r, name, hash);
     if (*at)
         return *at;
-    struct duda_topic *topic = mk_mem_zalloc(1, sizeof *topic + name.len);
+    struct duda_topic_entry *topic = mk_mem_zalloc(1, sizeof *topic + name.len);
     if (!topic)
         return NULL;
     memcpy(topic->name, name.p, name.len);
@@ -98,7 +98,7 @@ static struct duda_topic *get_or_create_topic(struct duda_topic_table *r, mk_str
     return topic;
 }
 
-static void free_topic_if_empty(struct duda_topic_table *r, struct duda_topic *topic)
+static void free_topic_if_empty(struct duda_topic_table *r, struct duda_topic_entry *topic)
 {
     if (topic->members || topic->is_delivering)
         return;
@@ -109,7 +109,7 @@ static void free_topic_if_empty(struct duda_topic_table *r, struct duda_topic *t
 
 int duda_topic_table_add(struct duda_topic_table *r, mk_str name, struct duda_subscriber *m)
 {
-    struct duda_topic *topic = get_or_create_topic(r, name);
+    struct duda_topic_entry *topic = get_or_create_topic(r, name);
     if (!topic)
         return -ENOMEM;
     m->topic = topic;
@@ -124,7 +124,7 @@ int duda_topic_table_add(struct duda_topic_table *r, mk_str name, struct duda_su
 
 void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber *m)
 {
-    struct duda_topic *topic = m->topic;
+    struct duda_topic_entry *topic = m->topic;
     if (!topic)
         return;
     for (struct delivery_cursor *c = r->deliveries; c; c = c->outer)
@@ -143,7 +143,7 @@ mk_str duda_topic_table_name(const struct duda_subscriber *m)
     return m->topic ? mk_str_of(m->topic->name, m->topic->len) : MK_STR_NULL;
 }
 
-static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic *topic,
+static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic_entry *topic,
                                    struct duda_topic_delivery *delivery)
 {
     struct delivery_cursor c = {&topic->members, r->deliveries};
@@ -159,7 +159,7 @@ static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic
 
 void duda_topic_table_publish(struct duda_topic_table *r, struct duda_topic_delivery *delivery)
 {
-    struct duda_topic *topic = *find_topic(r, delivery->topic, mk_hash(&r->key, delivery->topic));
+    struct duda_topic_entry *topic = *find_topic(r, delivery->topic, mk_hash(&r->key, delivery->topic));
     if (!topic || topic->is_delivering)
         return;
     topic->is_delivering = true;
@@ -167,18 +167,29 @@ void duda_topic_table_publish(struct duda_topic_table *r, struct duda_topic_deli
     topic->is_delivering = false;
     free_topic_if_empty(r, topic);
     mk_websocket_message_free(delivery->framed);
+    mk_websocket_message_free(delivery->framed_with_id);
 }
 
 void duda_topic_table_for_each(struct duda_topic_table *r, void (*fn)(struct duda_subscriber *m))
 {
     for (size_t i = 0; i < r->n_buckets; i++)
-        for (struct duda_topic *topic = r->buckets[i]; topic; topic = topic->next)
+        for (struct duda_topic_entry *topic = r->buckets[i]; topic; topic = topic->next)
             for (struct duda_subscriber *m = topic->members; m; m = m->next)
                 fn(m);
 }
 
+struct duda_subscriber *duda_topic_table_find_lost(struct duda_topic_table *r)
+{
+    for (size_t i = 0; i < r->n_buckets; i++)
+        for (struct duda_topic_entry *topic = r->buckets[i]; topic; topic = topic->next)
+            for (struct duda_subscriber *m = topic->members; m; m = m->next)
+                if (m->is_lost)
+                    return m;
+    return NULL;
+}
+
 size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name)
 {
-    const struct duda_topic *topic = *find_topic(r, name, mk_hash(&r->key, name));
+    const struct duda_topic_entry *topic = *find_topic(r, name, mk_hash(&r->key, name));
     return topic ? topic->n : 0;
 }

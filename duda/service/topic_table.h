@@ -10,30 +10,42 @@
 
 struct duda_topic_table;
 
-/* A published message. The frame is built when the first subscriber needs it. */
+/* A published message. Its frames are built when the first subscriber needs them. */
 struct duda_topic_delivery {
     mk_str topic, text;
     enum mk_websocket_kind kind;
-    struct mk_websocket_message *framed;
+    struct mk_websocket_message *framed, *framed_with_id;
     bool is_kept;
     struct duda_topic_id prev, id; /* of a kept message: its ID, and that of the message before it */
     const void *except;            /* owner of the subscriber that does not get the message; NULL: none */
+};
+
+/* The position of a subscriber in the kept messages of a topic. */
+struct duda_topic_position {
+    struct duda_topic_id cursor; /* the last kept message that the subscriber got */
+    bool is_from_start;          /* wants all kept messages and has read none, so a gap does not count yet */
+    uint32_t keep_s;             /* maximum age of kept messages; 0: any */
 };
 
 /* A subscription of `owner` to one topic. */
 struct duda_subscriber {
     struct duda_subscriber *next, **at; /* in the topic */
     struct duda_subscriber *sibling;    /* next subscription of the same owner; managed by the owner */
-    struct duda_topic *topic;
+    struct duda_topic_entry *topic;
     void *owner;
     void (*on_message)(struct duda_subscriber *m,
                        struct duda_topic_delivery *delivery); /* may remove subscribers, including itself */
     /* For subscribers that must not miss kept messages; managed by the owner. */
+    void (*on_missed)(
+        struct duda_subscriber *m); /* it may have missed messages; must not remove subscribers */
     bool is_reliable;
-    bool is_behind;              /* kept messages after `cursor` have to be read from the log */
-    bool is_from_start;          /* wants all kept messages and has read none, so a gap does not count yet */
-    unsigned n_news;             /* number of messages that were not enqueued because of is_behind */
-    struct duda_topic_id cursor; /* the last kept message that the subscriber got */
+    bool is_behind;  /* kept messages after the position have to be read from the log */
+    bool is_lost;    /* messages are missing, so the client of the WebSocket must reconnect */
+    unsigned n_news; /* number of messages that were not enqueued because of is_behind */
+    struct duda_topic_position position;
+    /* Of a WebSocket: */
+    bool was_behind;              /* the log had later messages at the last check */
+    struct duda_topic_id checked; /* the position at that check */
 };
 
 struct duda_topic_table *duda_topic_table_new(void);
@@ -49,6 +61,8 @@ mk_str duda_topic_table_name(const struct duda_subscriber *m);
 void duda_topic_table_publish(struct duda_topic_table *r, struct duda_topic_delivery *delivery);
 /* Calls fn for each subscriber of each topic. `fn` must not add or remove subscribers. */
 void duda_topic_table_for_each(struct duda_topic_table *r, void (*fn)(struct duda_subscriber *m));
+/* Returns a subscriber that is_lost; NULL: none. */
+struct duda_subscriber *duda_topic_table_find_lost(struct duda_topic_table *r);
 size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name);
 
 #endif

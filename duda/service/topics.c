@@ -4,6 +4,7 @@
 #include <duda/scope.h>
 #include <errno.h>
 #include <monkey/clock.h>
+#include <monkey/utf8.h>
 
 #include "service/websocket_type.h"
 #include "service/worker_ctx.h"
@@ -16,18 +17,23 @@ struct full_name {
 };
 _Static_assert(sizeof(struct full_name) <= INT8_MAX, "its length is a byte of a message");
 
-/* Returns the topic with its scope, like duda_scope_add() but faster, because each published message needs
- * it. Absent: the name is empty or too long. */
-static mk_str full_topic_name(mk_str scope, mk_str topic, struct full_name *full)
+/* Returns the name of the topic with its scope, like duda_scope_add() but faster, because each published
+ * message needs it. Absent: the topic is NULL or a family, or its name is too long. */
+static mk_str full_topic_name(mk_str scope, const struct duda_topic *topic, struct full_name *full)
 {
-    if (topic.len == 0 || topic.len > DUDA_TOPIC_NAME_MAX || scope.len > DUDA_SCOPE_MAX)
+    if (!topic || topic->is_family != (topic->key.len > 0) || topic->name.len > DUDA_TOPIC_NAME_MAX ||
+        topic->key.len > DUDA_TOPIC_NAME_MAX - topic->name.len || scope.len > DUDA_SCOPE_MAX)
         return MK_STR_NULL;
-    char *separator = full->topic + scope.len;
+    char *at = full->topic;
     if (scope.len)
-        memcpy(full->topic, scope.p, scope.len);
-    *separator = ':';
-    memcpy(separator + 1, topic.p, topic.len);
-    return mk_str_of(full->topic, scope.len + 1 + topic.len);
+        memcpy(at, scope.p, scope.len);
+    at += scope.len;
+    *at++ = ':';
+    memcpy(at, topic->name.p, topic->name.len);
+    at += topic->name.len;
+    if (topic->key.len)
+        memcpy(at, topic->key.p, topic->key.len);
+    return mk_str_of(full->topic, scope.len + 1 + topic->name.len + topic->key.len);
 }
 
 mk_str duda_topics_short_name(mk_str scope, mk_str full_name)
@@ -42,6 +48,13 @@ static struct duda_subscriber **find_subscription(struct duda_subscriber **list,
     return list;
 }
 
+struct duda_subscriber *duda_topics_find(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
+                                         const struct duda_topic *topic)
+{
+    struct full_name full;
+    return *find_subscription(list, full_topic_name(topic_scope.scope, topic, &full));
+}
+
 static size_t count_subscriptions(const struct duda_subscriber *list)
 {
     size_t n = 0;
@@ -50,13 +63,13 @@ static size_t count_subscriptions(const struct duda_subscriber *list)
     return n;
 }
 
-int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list, mk_str own_name,
-                          void *owner,
+int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
+                          const struct duda_topic *descriptor, void *owner,
                           void (*on_message)(struct duda_subscriber *m, struct duda_topic_delivery *delivery))
 {
     struct duda_worker_ctx *worker_ctx = topic_scope.worker_ctx;
     struct full_name full;
-    mk_str topic = full_topic_name(topic_scope.scope, own_name, &full);
+    mk_str topic = full_topic_name(topic_scope.scope, descriptor, &full);
     if (!topic.p)
         return -EINVAL;
     if (*find_subscription(list, topic))
@@ -70,6 +83,7 @@ int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subsc
         return -ENOMEM;
     m->owner = owner;
     m->on_message = on_message;
+    m->position.keep_s = descriptor->keep_s;
     int e = duda_topic_table_add(worker_ctx->topics, topic, m);
     if (e) {
         mk_mem_free(m);
@@ -88,7 +102,8 @@ static void remove_subscription(struct duda_worker_ctx *worker_ctx, struct duda_
     mk_mem_free(m);
 }
 
-void duda_topics_unsubscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list, mk_str topic)
+void duda_topics_unsubscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
+                             const struct duda_topic *topic)
 {
     struct full_name full;
     struct duda_subscriber **at = find_subscription(list, full_topic_name(topic_scope.scope, topic, &full));
@@ -102,7 +117,7 @@ void duda_topics_unsubscribe_all(struct duda_worker_ctx *worker_ctx, struct duda
         remove_subscription(worker_ctx, list);
 }
 
-size_t duda_topic_subscribers(struct duda_ctx *d, mk_str topic)
+size_t duda_topic_subscribers(struct duda_ctx *d, const struct duda_topic *topic)
 {
     struct full_name full;
     mk_str name = full_topic_name(duda_scope(d), topic, &full);
@@ -197,55 +212,59 @@ const struct duda_topic_log *duda_topics_log(const struct duda_worker_ctx *worke
 
 /* Appends the message to the log, and distributes it. The message is published once it is in the log: a
  * worker that does not receive it reads it there. */
-static int publish_kept(struct duda_worker_ctx *worker_ctx, struct duda_topic_delivery *delivery,
-                        uint32_t keep)
+static int publish_kept(struct duda_worker_ctx *worker_ctx, const struct duda_topic *topic,
+                        struct duda_topic_delivery *delivery)
 {
-    const struct duda_topic_log *log = duda_topics_log(worker_ctx);
+    const struct duda_topic_log_rule rule = {topic->keep, topic->keep_s};
     delivery->is_kept = true;
-    int e = duda_topic_log_append(log, delivery->topic, keep, (unsigned char)delivery->kind, delivery->text,
-                                  mk_clock_unix_ms(), &delivery->prev, &delivery->id);
+    int e =
+        duda_topic_log_append(worker_ctx->topic_log, delivery->topic, &rule, (unsigned char)delivery->kind,
+                              delivery->text, mk_clock_unix_ms(), &delivery->prev, &delivery->id);
     if (e)
         return e == -EBUSY ? -EAGAIN : e;
     (void)distribute(worker_ctx, delivery);
     return 0;
 }
 
-/* Stores the message with the relay, which then delivers it to all workers, including this one. May wait. */
+/* Stores the message with the relay, which then delivers it to all workers, including this one. May wait.
+ * `d` is the publishing handler; NULL: a callback. */
 static int relay_kept(struct duda_ctx *d, const struct duda_topic_relay *relay,
-                      const struct duda_topic_delivery *delivery, uint32_t keep)
+                      const struct duda_topic *topic, const struct duda_topic_delivery *delivery)
 {
-    if (!relay->publish_kept)
+    if (!d || !relay->publish_kept)
         return -ENOTSUP;
-    return relay->publish_kept(d, relay->ctx, delivery->topic, delivery->kind, delivery->text, keep);
+    return relay->publish_kept(d, relay->ctx, delivery->topic, delivery->kind, delivery->text, topic->keep,
+                               topic->keep_s);
 }
 
-/* `d` is the publishing handler; NULL: none. The subscriber with the owner `except` does not get the message;
- * NULL: none. */
-static int publish(struct duda_topic_scope topic_scope, struct duda_ctx *d, mk_str own_name,
-                   enum mk_websocket_kind kind, mk_str text, uint32_t keep, const void *except)
+/* `d` is the publishing handler; NULL: a callback. The subscriber with the owner `except` does not get the
+ * message; NULL: none. */
+static int publish(struct duda_topic_scope topic_scope, struct duda_ctx *d, const struct duda_topic *topic,
+                   mk_str text, const void *except)
 {
     const struct duda_topic_relay *relay = topic_scope.worker_ctx->relay;
     struct full_name full;
-    struct duda_topic_delivery delivery = {.topic = full_topic_name(topic_scope.scope, own_name, &full),
-                                           .text = text,
-                                           .kind = kind,
-                                           .except = except};
-    if (!delivery.topic.p)
+    struct duda_topic_delivery delivery = {
+        .topic = full_topic_name(topic_scope.scope, topic, &full), .text = text, .except = except};
+    if (!delivery.topic.p || (topic->keep && except))
         return -EINVAL;
     if (text.len > DUDA_TOPIC_MESSAGE_MAX)
         return -EMSGSIZE;
-    if (keep && relay)
-        return relay_kept(d, relay, &delivery, keep);
-    return keep ? publish_kept(topic_scope.worker_ctx, &delivery, keep)
-                : distribute(topic_scope.worker_ctx, &delivery);
+    delivery.kind = duda_topics_kind(topic);
+    if (delivery.kind == MK_WEBSOCKET_TEXT && mk_utf8_find_invalid(text) != MK_STR_NONE)
+        return -EBADMSG; /* browsers would close their WebSockets */
+    if (!topic->keep)
+        return distribute(topic_scope.worker_ctx, &delivery);
+    return relay ? relay_kept(d, relay, topic, &delivery)
+                 : publish_kept(topic_scope.worker_ctx, topic, &delivery);
 }
 
-static int publish_and_count(struct duda_topic_scope topic_scope, struct duda_ctx *d, mk_str topic,
-                             enum mk_websocket_kind kind, mk_str text, uint32_t keep, const void *except)
+static int publish_and_count(struct duda_topic_scope topic_scope, struct duda_ctx *d,
+                             const struct duda_topic *topic, mk_str text, const void *except)
 {
     uint64_t begun = mk_clock_us();
     mk_meter_begin(topic_scope.worker_ctx->n_published);
-    int e = publish(topic_scope, d, topic, kind, text, keep, except);
+    int e = publish(topic_scope, d, topic, text, except);
     mk_meter_end(topic_scope.worker_ctx->n_published, mk_clock_us() - begun, e < 0);
     return e;
 }
@@ -260,34 +279,27 @@ static struct duda_topic_scope scope_of_websocket(const struct duda_websocket *s
     return (struct duda_topic_scope){s->worker_ctx, duda_scope_of(s->owner)};
 }
 
-int duda_topic_publish(struct duda_ctx *d, mk_str topic, enum mk_websocket_kind kind, mk_str text)
+int duda_topic_publish(struct duda_ctx *d, const struct duda_topic *topic, mk_str data)
 {
-    return publish_and_count(scope_of_handler(d), d, topic, kind, text, 0, NULL);
+    return publish_and_count(scope_of_handler(d), d, topic, data, NULL);
 }
 
-int duda_topic_publish_kept(struct duda_ctx *d, mk_str topic, enum mk_websocket_kind kind, mk_str text,
-                            uint32_t keep)
+int duda_topic_publish_from(struct duda_websocket *s, const struct duda_topic *topic, mk_str data)
 {
-    return keep ? publish_and_count(scope_of_handler(d), d, topic, kind, text, keep, NULL) : -EINVAL;
+    return publish_and_count(scope_of_websocket(s), NULL, topic, data, NULL);
 }
 
-int duda_topic_publish_from(struct duda_websocket *s, mk_str topic, enum mk_websocket_kind kind, mk_str text)
+int duda_topic_publish_others(struct duda_websocket *s, const struct duda_topic *topic, mk_str data)
 {
-    return publish_and_count(scope_of_websocket(s), NULL, topic, kind, text, 0, NULL);
+    return publish_and_count(scope_of_websocket(s), NULL, topic, data, s);
 }
 
-int duda_topic_publish_others(struct duda_websocket *s, mk_str topic, enum mk_websocket_kind kind,
-                              mk_str text)
-{
-    return publish_and_count(scope_of_websocket(s), NULL, topic, kind, text, 0, s);
-}
-
-int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner, mk_str topic,
-                          enum mk_websocket_kind kind, mk_str text)
+int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner,
+                          const struct duda_topic *topic, mk_str data)
 {
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
     return worker_ctx ? publish_and_count((struct duda_topic_scope){worker_ctx, duda_scope_of(owner)}, NULL,
-                                          topic, kind, text, 0, NULL)
+                                          topic, data, NULL)
                       : -EINVAL;
 }
 

@@ -13,13 +13,21 @@ struct duda_topic_scope {
     mk_str scope;
 };
 
+static inline enum mk_websocket_kind duda_topics_kind(const struct duda_topic *topic)
+{
+    return topic->kind == MK_WEBSOCKET_BINARY ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT;
+}
+
 /* Adds a topic to the subscriptions of this owner. Returns 0, -EALREADY, -EINVAL or -ENOMEM. */
-int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list, mk_str topic,
-                          void *owner,
+int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
+                          const struct duda_topic *topic, void *owner,
                           void (*on_message)(struct duda_subscriber *m,
                                              struct duda_topic_delivery *delivery));
+/* Returns the subscription of this owner; NULL: none. */
+struct duda_subscriber *duda_topics_find(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
+                                         const struct duda_topic *topic);
 void duda_topics_unsubscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
-                             mk_str topic);
+                             const struct duda_topic *topic);
 /* Unsubscribes from all topics of the list. */
 void duda_topics_unsubscribe_all(struct duda_worker_ctx *worker_ctx, struct duda_subscriber **list);
 
@@ -31,5 +39,8 @@ const struct duda_topic_log *duda_topics_log(const struct duda_worker_ctx *worke
 
 /* Delivers a message published by another worker. */
 void duda_topics_deliver(struct duda_worker_ctx *worker_ctx, mk_str message);
+
+/* Closes the WebSockets that have lost messages, so that their clients reconnect. */
+void duda_topics_close_lost(struct duda_worker_ctx *worker_ctx);
 
 #endif

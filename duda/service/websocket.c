@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* WebSockets: callbacks of the endpoint become messages that a handler waits for, or callbacks of the
  * service. */
-#include <duda/scope.h>
 #include <errno.h>
 #include <monkey/sized.h>
 
 #include "service/suspend.h"
 #include "service/topics.h"
 #include "service/websocket_type.h"
-
-enum { TOO_SLOW = 1013 };
 
 /* ---- Closing ---- */
 
@@ -43,20 +40,27 @@ static void websocket_free(struct duda_websocket *s)
     mk_mem_free(s);
 }
 
-static void on_close(void *ctx, struct mk_websocket *end, unsigned code, mk_str reason)
+void duda_websocket_end_callbacks(struct duda_websocket *s, unsigned code)
 {
-    struct duda_websocket *s = ctx;
-    (void)end, (void)reason;
-    s->end = NULL;
-    duda_topics_unsubscribe_all(s->worker_ctx, &s->members);
-    if (s->d) { /* the handler sees the end, returns, and frees the WebSocket */
-        s->d->woken = true;
-        s->worker_ctx->resume_handler(s->d);
-        return;
-    }
     if (s->profile->options.on_close)
         s->profile->options.on_close(s, code, s->ctx);
     websocket_free(s);
+}
+
+static void on_close(void *ctx, struct mk_websocket *end, unsigned code, mk_str reason)
+{
+    struct duda_websocket *s = ctx;
+    struct duda_ctx *handler = s->d ? s->d : s->attaching;
+    (void)end, (void)reason;
+    s->end = NULL;
+    s->close_code = (unsigned short)code;
+    duda_topics_unsubscribe_all(s->worker_ctx, &s->members);
+    if (handler) { /* the handler sees the end, and then frees the WebSocket */
+        handler->woken = true;
+        s->worker_ctx->resume_handler(handler);
+    } else {
+        duda_websocket_end_callbacks(s, code);
+    }
 }
 
 /* The close code after the handler (RFC 6455, section 7.4.1). A handler whose wait was cancelled has not
@@ -125,8 +129,8 @@ static void on_writable(void *ctx, struct mk_websocket *end)
 {
     struct duda_websocket *s = ctx;
     (void)end;
-    if (s->d)
-        duda_wake(s->d);
+    if (s->d || s->attaching)
+        duda_wake(s->d ? s->d : s->attaching);
 }
 
 static const struct mk_websocket_ops ops = {
@@ -293,36 +297,4 @@ void duda_websocket_close(struct duda_websocket *s, unsigned code, mk_str reason
 struct mk_websocket *duda_websocket_raw(const struct duda_websocket *s)
 {
     return s->end;
-}
-
-/* ---- Topics ---- */
-
-static void on_topic_message(struct duda_subscriber *m, struct duda_topic_delivery *delivery)
-{
-    struct duda_websocket *s = m->owner;
-    if (!delivery->framed)
-        delivery->framed = mk_websocket_message_new(delivery->kind, delivery->text);
-    if (!delivery->framed || !s->end)
-        return;
-    if (mk_websocket_send_message(s->end, delivery->framed) == -EAGAIN &&
-        s->profile->options.slow == DUDA_SLOW_DISCONNECT) {
-        (void)mk_websocket_close(s->end, TOO_SLOW, MK_STR("too slow"));
-        duda_topics_unsubscribe_all(s->worker_ctx, &s->members);
-    }
-}
-
-static struct duda_topic_scope topic_scope_of(const struct duda_websocket *s)
-{
-    return (struct duda_topic_scope){s->worker_ctx, duda_scope_of(s->owner)};
-}
-
-int duda_topic_attach(struct duda_websocket *s, mk_str topic)
-{
-    return s->end ? duda_topics_subscribe(topic_scope_of(s), &s->members, topic, s, on_topic_message)
-                  : -ECANCELED;
-}
-
-void duda_topic_detach(struct duda_websocket *s, mk_str topic)
-{
-    duda_topics_unsubscribe(topic_scope_of(s), &s->members, topic);
 }

@@ -24,11 +24,16 @@ struct duda_websocket {
     void *ctx;
     struct duda_websocket_profile *profile;
     struct duda_subscriber *members; /* its subscriptions */
+    struct duda_ctx *attaching;      /* the handler in duda_topic_attach_after(); NULL: none */
     mk_str message;                  /* allocated on the heap */
     size_t mark;
     enum mk_websocket_kind kind;
-    bool has_message; /* `message` has not been delivered to the handler yet */
-    bool wants;       /* the handler waits for a message */
+    unsigned short close_code; /* passed to on_close() later, because it was closed while `attaching` */
+    bool has_message;          /* `message` has not been delivered to the handler yet */
+    bool wants;                /* the handler waits for a message */
 };
+
+/* Calls on_close() of a closed WebSocket that no handler uses, and frees the WebSocket. */
+void duda_websocket_end_callbacks(struct duda_websocket *s, unsigned code);
 
 #endif

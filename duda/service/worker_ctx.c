@@ -103,6 +103,7 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
     worker_ctx->worker = worker;
     mk_timer_init(&worker_ctx->dead_worker_timer, check_dead_workers);
     mk_timer_init(&worker_ctx->sse_timer, NULL);
+    mk_timer_init(&worker_ctx->topic_timer, NULL);
     mk_timer_init(&worker_ctx->memory_timer, NULL);
     worker_ctx->sources = &settings->sources;
     worker_ctx->rules = &settings->rules;
@@ -136,6 +137,7 @@ void duda_worker_ctx_free(struct mk_worker *worker)
     duda_metrics_cache_free(worker_ctx->metrics);
     mk_timer_stop(&worker_ctx->dead_worker_timer);
     mk_timer_stop(&worker_ctx->sse_timer);
+    mk_timer_stop(&worker_ctx->topic_timer);
     mk_timer_stop(&worker_ctx->memory_timer);
     mk_buf_free(&worker_ctx->spare);
     duda_terminated_free_all(worker_ctx);

@@ -29,6 +29,7 @@ struct duda_plugin_config {
     const struct duda_shares *shares;
     mk_str services[DUDA_SERVICES_MAX];
     mk_str scopes[DUDA_SERVICES_MAX]; /* one per service */
+    const struct duda_service *loaded[DUDA_SERVICES_MAX];
     size_t n_services;
     struct duda_symbolizer_config sources;
     bool is_checked;

@@ -18,6 +18,8 @@ static int list(struct duda_ctx *d)
     return e ? e : duda_send_json(d, duda_sql_rows_value(d, &result));
 }
 
+DUDA_TOPIC(notes_topic, "notes");
+
 static int add(struct duda_ctx *d)
 {
     mk_str note;
@@ -29,13 +31,13 @@ static int add(struct duda_ctx *d)
     e = duda_sql_query(d, duda_sql_find(d, NULL), NULL, "INSERT INTO notes (note) VALUES ($1)",
                        duda_sql_text(note));
     if (!e)
-        e = duda_topic_publish(d, MK_STR("notes"), MK_WEBSOCKET_TEXT, note);
+        e = duda_topic_publish(d, &notes_topic, note);
     return e && e != -EAGAIN ? e : 201;
 }
 
 static int events(struct duda_ctx *d)
 {
-    int e = duda_topic_subscribe(d, MK_STR("notes"));
+    int e = duda_topic_subscribe(d, &notes_topic);
     mk_str note = MK_STR(""); /* sends an SSE comment first, so that the client sees the connection */
     size_t mark = duda_arena_mark(d);
     while (!e) {

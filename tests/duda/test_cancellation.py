@@ -104,10 +104,13 @@ static int thread(struct duda_ctx *d)
     return e;
 }
 
+DUDA_TOPIC(hall, "hall");
+DUDA_TOPIC(news, "news");
+
 static int wait_for_topic(struct duda_ctx *d)
 {
     mk_str text;
-    int e = duda_topic_subscribe(d, MK_STR("hall"));
+    int e = duda_topic_subscribe(d, &hall);
     while (!e)
         e = duda_topic_receive(d, LONG_MS, &text);
     return e;
@@ -127,11 +130,11 @@ static int output(struct duda_ctx *d)
 /* Publishes many messages to a topic whose subscribers disconnect at the same time. */
 static int events(struct duda_ctx *d)
 {
-    int e = duda_topic_subscribe(d, MK_STR("news"));
+    int e = duda_topic_subscribe(d, &news);
     size_t mark = duda_arena_mark(d);
     while (!e) {
         mk_str text;
-        e = duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, MK_STR("some news"));
+        e = duda_topic_publish(d, &news, MK_STR("some news"));
         e = e ? e : duda_topic_receive(d, LONG_MS, &text);
         e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text});
         e = e ? e : duda_sleep(d, 1);

@@ -21,11 +21,13 @@ SOURCE = r"""
 #include <fcntl.h>
 #include <unistd.h>
 
+DUDA_TOPIC(news, "news");
+
 /* Waits for messages until the drain cancels the handler. Nothing more may be sent afterwards. */
 static int listening(struct duda_ctx *d)
 {
     mk_str text;
-    int e = duda_topic_subscribe(d, MK_STR("news"));
+    int e = duda_topic_subscribe(d, &news);
     e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("yes")});
     while (!e) {
         e = duda_topic_receive(d, MK_FOREVER, &text);
@@ -45,7 +47,7 @@ static int patient(struct duda_ctx *d)
 static int polling(struct duda_ctx *d)
 {
     mk_str text;
-    int e = duda_topic_subscribe(d, MK_STR("news"));
+    int e = duda_topic_subscribe(d, &news);
     duda_end_on_drain(d);
     duda_log(d, MK_LOG_WARN, "polling");
     e = e ? e : duda_topic_receive(d, MK_FOREVER, &text);

@@ -169,29 +169,40 @@ static int waits(struct duda_ctx *d)
     return report(d);
 }
 
+DUDA_TOPIC(a, "a");
+DUDA_TOPIC_FAMILY(family, "t");
+
 static int topics(struct duda_ctx *d)
 {
     failures = mk_buf_growing(1 << 16);
-    const mk_str bad[] = {absent, empty, large(65)};
+    const struct duda_topic bad[] = {family.topic, duda_topic_named(&family, absent), duda_topic_named(&family, empty),
+                                     duda_topic_named(&family, large(64)), duda_topic_named(&family, large(70000))},
+                            null_byte = duda_topic_named(&family, nul);
     struct duda_topic_message m;
     mk_str text;
     for (size_t i = 0; i < MK_LEN(bad); i++) {
-        EXPECT(duda_topic_subscribe(d, bad[i]) == -EINVAL);
-        EXPECT(duda_topic_publish(d, bad[i], MK_WEBSOCKET_TEXT, empty) == -EINVAL);
-        EXPECT(duda_topic_subscribers(d, bad[i]) == 0);
-        duda_topic_unsubscribe(d, bad[i]);
+        EXPECT(duda_topic_subscribe(d, &bad[i]) == -EINVAL);
+        EXPECT(duda_topic_publish(d, &bad[i], empty) == -EINVAL);
+        EXPECT(duda_topic_subscribers(d, &bad[i]) == 0);
+        duda_topic_unsubscribe(d, &bad[i]);
     }
-    EXPECT(duda_topic_publish(d, MK_STR("a"), MK_WEBSOCKET_TEXT, large(DUDA_TOPIC_MESSAGE_MAX + 1)) == -EMSGSIZE);
+    EXPECT(duda_topic_subscribe(d, NULL) == -EINVAL && duda_topic_subscribe_after(d, NULL, empty) == -EINVAL);
+    EXPECT(duda_topic_publish(d, NULL, empty) == -EINVAL && duda_topic_subscribers(d, NULL) == 0);
+    EXPECT(duda_topic_subscribe_after(d, &a, empty) == -EINVAL);
+    duda_topic_unsubscribe(d, NULL);
+    EXPECT(duda_topic_publish(d, &a, large(DUDA_TOPIC_MESSAGE_MAX + 1)) == -EMSGSIZE);
     EXPECT(duda_topic_receive(d, 1, &text) == -ETIME && duda_topic_receive_message(d, 1, &m) == -ETIME);
-    EXPECT(duda_topic_subscribe(d, nul) == 0 && duda_topic_subscribe(d, nul) == -EALREADY);
-    EXPECT(duda_topic_publish_as(duda_worker(d), NULL, nul, MK_WEBSOCKET_TEXT, empty) == 0);
+    EXPECT(duda_topic_subscribe(d, &null_byte) == 0 && duda_topic_subscribe(d, &null_byte) == -EALREADY);
+    EXPECT(duda_topic_publish_as(duda_worker(d), NULL, &null_byte, empty) == 0);
     duda_topic_deliver(duda_worker(d), absent), duda_topic_deliver(duda_worker(d), large(70000));
     for (char c = 0; c < 127; c++)
         duda_topic_deliver(duda_worker(d), mk_str_of(&c, 1));
     EXPECT(duda_topic_set_relay(duda_worker(d), NULL) == 0);
-    for (int i = 1; i < DUDA_TOPIC_SUBSCRIPTIONS_MAX; i++)
-        (void)duda_topic_subscribe(d, duda_sprintf(d, "t%d", i));
-    EXPECT(duda_topic_subscribe(d, MK_STR("one more")) == -EDQUOT);
+    for (int i = 1; i < DUDA_TOPIC_SUBSCRIPTIONS_MAX; i++) {
+        const struct duda_topic t = duda_topic_named(&family, duda_sprintf(d, "%d", i));
+        (void)duda_topic_subscribe(d, &t);
+    }
+    EXPECT(duda_topic_subscribe(d, &a) == -EDQUOT);
     return report(d);
 }
 
@@ -456,7 +467,8 @@ static int lifetimes(struct duda_ctx *d)
     RECORD(result.error);
     EXPECT(duda_jobs_enqueue(d, "a", MK_STR("job"), NULL, &text) == 0);
     RECORD(text);
-    EXPECT(duda_topic_subscribe(d, MK_STR("t")) == 0 && duda_topic_publish(d, MK_STR("t"), MK_WEBSOCKET_TEXT, MK_STR("news")) == 0);
+    const struct duda_topic t = duda_topic_named(&family, MK_STR("t"));
+    EXPECT(duda_topic_subscribe(d, &t) == 0 && duda_topic_publish(d, &t, MK_STR("news")) == 0);
     EXPECT(duda_topic_receive_message(d, 5000, &m) == 0);
     RECORD(m.topic), RECORD(m.data);
     EXPECT(n_texts == 24);

@@ -188,12 +188,14 @@ static int locks(struct duda_ctx *d)
     return done(d, e);
 }
 
+DUDA_TOPIC(hall, "hall");
+
 static unsigned n_hearing;
 
 static int hears(struct duda_ctx *d)
 {
     struct duda_topic_message m;
-    int e = duda_topic_subscribe(d, MK_STR("hall"));
+    int e = duda_topic_subscribe(d, &hall);
     n_hearing++;
     for (unsigned n = 0; n < OFTEN && !e; n += 1 + m.dropped)
         e = duda_topic_receive_message(d, 5000, &m);
@@ -207,7 +209,7 @@ static int says(struct duda_ctx *d)
     while (!n_hearing && !e)
         e = duda_offload(d, NULL, nothing, NULL, 0);
     for (int i = 0; i < OFTEN && !e; i++) {
-        e = duda_topic_publish(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, VALUE);
+        e = duda_topic_publish(d, &hall, VALUE);
         e = e ? e : duda_offload(d, NULL, nothing, NULL, 0);
     }
     return done(d, e);
@@ -227,11 +229,14 @@ static int visit(struct duda_ctx *d)
     return done(d, e ? e : session_value(d, "user").p ? 0 : -EPROTO);
 }
 
+DUDA_TOPIC_FAMILY(any_room, "room/");
+
 static int rooms(struct duda_ctx *d)
 {
-    mk_str name = key(d), text;
-    int e = duda_topic_subscribe(d, name);
-    e = e ? e : duda_topic_publish(d, name, MK_WEBSOCKET_TEXT, VALUE);
+    const struct duda_topic room = duda_topic_named(&any_room, key(d));
+    mk_str text;
+    int e = duda_topic_subscribe(d, &room);
+    e = e ? e : duda_topic_publish(d, &room, VALUE);
     return done(d, e ? e : duda_topic_receive(d, 5000, &text));
 }
 

@@ -302,11 +302,13 @@ static int texts(struct duda_ctx *d)
     return e;
 }
 
+DUDA_TOPIC(news, "news");
+
 static int topic(struct duda_ctx *d)
 {
     struct duda_topic_message none = {0}, *message = OLDER(none);
-    int e = duda_topic_subscribe(d, MK_STR("news"));
-    e = e ? e : duda_topic_publish(d, MK_STR("news"), MK_WEBSOCKET_TEXT, MK_STR("hello"));
+    int e = duda_topic_subscribe(d, &news);
+    e = e ? e : duda_topic_publish(d, &news, MK_STR("hello"));
     e = e ? e : duda_topic_receive_message(d, 5000, message);
     return e ? e : duda_write(d, message->data);
 }

@@ -36,14 +36,16 @@ pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="network namespaces need root and ip")]
 
 TALK = r"""
+DUDA_TOPIC(chat, "chat");
+
 static int talk(struct duda_ctx *d)
 {
     struct duda_websocket *s;
     struct duda_message m;
     int e = duda_websocket_open(d, NULL, NULL, &s);
-    e = e ? e : duda_topic_attach(s, MK_STR("chat"));
+    e = e ? e : duda_topic_attach(s, &chat);
     while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
-        e = duda_topic_publish(d, MK_STR("chat"), m.kind, m.data);
+        e = duda_topic_publish(d, &chat, m.data);
     return e;
 }
 

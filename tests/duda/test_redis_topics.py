@@ -16,14 +16,18 @@ pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PR
 SOURCE = r"""
 #include <duda.h>
 
+DUDA_TOPIC(news, "news");
+DUDA_TOPIC(pictures, "pictures", .kind = MK_WEBSOCKET_BINARY);
+
 static int talk(struct duda_ctx *d)
 {
     struct duda_websocket *s;
     struct duda_message m;
     int e = duda_websocket_open(d, NULL, NULL, &s);
-    e = e ? e : duda_topic_attach(s, MK_STR("news"));
+    e = e ? e : duda_topic_attach(s, &news);
+    e = e ? e : duda_topic_attach(s, &pictures);
     while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
-        e = duda_topic_publish(d, MK_STR("news"), m.kind, m.data);
+        e = duda_topic_publish(d, m.kind == MK_WEBSOCKET_BINARY ? &pictures : &news, m.data);
     return e;
 }
 
@@ -31,7 +35,7 @@ static int hear(struct duda_ctx *d)
 {
     mk_str text;
     duda_deadline(d, MK_FOREVER);
-    int e = duda_topic_subscribe(d, MK_STR("news"));
+    int e = duda_topic_subscribe(d, &news);
     e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("yes")});
     while (!e && !(e = duda_topic_receive(d, MK_FOREVER, &text)))
         e = duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("news"), .data = text});

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics sample delivers messages to event streams and WebSockets, even across machines."""
 import contextlib
+import re
 
 import pytest
 from websockets.sync.client import connect
@@ -31,6 +32,13 @@ def open_websocket(server, stack, name="news"):
     return stack.enter_context(connect(f"ws://127.0.0.1:{server.port}/topics/{name}/socket", proxy=None))
 
 
+def receive(socket):
+    """Returns the ID and the data of the next message."""
+    line, _, data = socket.recv(20).partition("\n")
+    assert re.fullmatch(r"(message|start) \d+-\d+", line)
+    return line.split(" ")[1], data
+
+
 def publish(server, text, name="news"):
     assert server.get(f"/topics/{name}", "POST", body=text.encode()).status == 204
 
@@ -49,6 +57,20 @@ def test_topics_sample_stream_that_reconnects_misses_nothing(start):
         assert b"data: two\n" in again.read_until(b"data: three\n")
 
 
+def test_topics_sample_websocket_that_reconnects_misses_nothing(start):
+    server = start("topics")
+    url = f"ws://127.0.0.1:{server.port}/topics/news/socket"
+    with connect(url, proxy=None) as socket:
+        receive(socket)
+        socket.send("one")
+        identifier, text = receive(socket)
+        assert text == "one"
+    for text in ("two", "three"):
+        publish(server, text)
+    with connect(f"{url}?last_event_id={identifier}", proxy=None) as socket:
+        assert [receive(socket)[1] for _ in range(2)] == ["two", "three"]
+
+
 def test_topics_sample_reaches_streams_and_websockets(start, tmp_path):
     server = start("topics")
     assert server.get("/topics/news").status == 404
@@ -57,7 +79,7 @@ def test_topics_sample_reaches_streams_and_websockets(start, tmp_path):
         stream, other, socket = open_stream(server, stack), open_stream(server, stack, "weather"), open_websocket(server, stack)
         publish(server, "one")
         socket.send("two")
-        assert [socket.recv(20) for _ in range(2)] == ["one", "two"]
+        assert [receive(socket)[1] for _ in range(3)] == ["", "one", "two"]
         assert b"data: one\n" in stream.read_until(b"data: two\n")
         assert server.get("/topics/news").text == "two"
         publish(server, "rain", "weather")
@@ -82,7 +104,7 @@ def test_topics_sample_reaches_two_machines(start):
         with contextlib.ExitStack() as stack:
             here, there, socket = open_stream(one, stack), open_stream(two, stack), open_websocket(two, stack)
             publish(one, "everywhere")
-            assert socket.recv(20) == "everywhere"
+            assert [receive(socket)[1] for _ in range(2)] == ["", "everywhere"]
             for stream in (here, there):
                 stream.read_until(b"data: everywhere\n")
         assert two.get("/topics/news").text == "everywhere"

@@ -36,7 +36,8 @@ static inline mk_str session_value(struct duda_ctx *d, const char *name)
     return value;
 }
 
-#define K MK_STR("key")
+#define K_TEXT "key"
+#define K MK_STR(K_TEXT)
 #define V MK_STR("value")
 
 static struct duda_store *store(struct duda_ctx *d)
@@ -87,11 +88,13 @@ static int session_change(struct duda_ctx *d)
 
 /* ---- duda/topic.h and duda/lock.h: held while the client is connected ---- */
 
+DUDA_TOPIC(topic, K_TEXT);
+
 static int listen_and_lock(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
     mk_str text;
-    int e = duda_topic_subscribe(d, K);
+    int e = duda_topic_subscribe(d, &topic);
     e = e ? e : duda_lock(d, K, MK_FOREVER);
     e = e ? e : duda_store_lock(d, store(d), K, 60000, 0, &lock);
     e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = V});
@@ -102,7 +105,7 @@ static int listen_and_lock(struct duda_ctx *d)
 static int lock_get(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
-    show_number(d, "members", (long long)duda_topic_subscribers(d, K));
+    show_number(d, "members", (long long)duda_topic_subscribers(d, &topic));
     show_number(d, "lock", -duda_lock(d, K, 0));
     show_number(d, "wait", -duda_lock(d, MK_STR("other"), 10));
     show_number(d, "unlock", duda_unlock(d, MK_STR("other")));
@@ -113,7 +116,7 @@ static int lock_get(struct duda_ctx *d)
 
 static int say(struct duda_ctx *d)
 {
-    return duda_topic_publish(d, K, MK_WEBSOCKET_TEXT, duda_query(d, "text"));
+    return duda_topic_publish(d, &topic, duda_query(d, "text"));
 }
 
 /* ---- duda/store.h ---- */

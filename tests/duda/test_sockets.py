@@ -113,11 +113,13 @@ static int flood(struct duda_ctx *d)
     return e;
 }
 
+DUDA_TOPIC(lobby_topic, "lobby");
+
 static void on_message(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
 {
     (void)ctx;
     if (mk_str_eq(data, MK_STR("leave")))
-        duda_topic_detach(s, MK_STR("lobby"));
+        duda_topic_detach(s, &lobby_topic);
     else
         duda_websocket_try_send(s, kind, data);
 }
@@ -136,7 +138,7 @@ static int lobby(struct duda_ctx *d)
     struct duda_websocket *s;
     int e = duda_websocket_open(d, &lobby_options, duda_worker(d), &s);
     if (!e)
-        e = duda_topic_attach(s, MK_STR("lobby"));
+        e = duda_topic_attach(s, &lobby_topic);
     return e ? e : duda_websocket_try_send(s, MK_WEBSOCKET_TEXT, MK_STR("joined"));
 }
 
@@ -153,14 +155,14 @@ static int say(struct duda_ctx *d)
     mk_str text;
     int e = duda_read_all(d, 100000, &text);
     if (!e)
-        e = duda_topic_publish(d, MK_STR("lobby"), MK_WEBSOCKET_TEXT, text);
-    return e ? e : duda_printf(d, "%zu", duda_topic_subscribers(d, MK_STR("lobby")));
+        e = duda_topic_publish(d, &lobby_topic, text);
+    return e ? e : duda_printf(d, "%zu", duda_topic_subscribers(d, &lobby_topic));
 }
 
 static int stream(struct duda_ctx *d)
 {
     mk_str text;
-    int e = duda_topic_subscribe(d, MK_STR("lobby"));
+    int e = duda_topic_subscribe(d, &lobby_topic);
     if (!e)
         e = duda_sse_send(d, NULL);
     size_t mark = duda_arena_mark(d);

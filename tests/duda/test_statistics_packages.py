@@ -183,10 +183,12 @@ static int use_child(struct duda_ctx *d)
     return 0;
 }
 
+DUDA_TOPIC(town, "town");
+
 static int use_topics(struct duda_ctx *d)
 {
-    int a = duda_topic_publish(d, MK_STR("town"), MK_WEBSOCKET_TEXT, MK_STR("x")),
-        b = duda_topic_publish(d, MK_STR(""), MK_WEBSOCKET_TEXT, MK_STR("x"));
+    int a = duda_topic_publish(d, &town, MK_STR("x")),
+        b = duda_topic_publish(d, NULL, MK_STR("x"));
     SAY(a, b);
     return 0;
 }

@@ -130,7 +130,7 @@ def test_no_message_is_lost_or_repeated_while_workers_change(start, event):
 
 def test_message_that_a_full_queue_between_workers_drops_still_arrives(start):
     """Each worker queues up to 1 MB for every other one. Receivers read further messages from shared memory."""
-    server = start(workers=2, top="[DUDA]\n    TopicMemory 16M\n")
+    server = start(workers=2, top="[DUDA]\n    TopicMemory 64M\n")
     streams = [Stream(server) for _ in range(4)]
     text = "x" * 30000
     with ThreadPoolExecutor(8) as pool:

@@ -15,6 +15,16 @@ SOURCE = r"""
 #include <duda.h>
 #include <errno.h>
 
+DUDA_TOPIC(a, "a");
+DUDA_TOPIC(b, "b", .kind = MK_WEBSOCKET_BINARY);
+DUDA_TOPIC(c, "c", .kind = MK_WEBSOCKET_TEXT);
+DUDA_TOPIC(slow_topic, "slow");
+DUDA_TOPIC(left, "left");
+DUDA_TOPIC(right, "right");
+DUDA_TOPIC(other, "other");
+DUDA_TOPIC(chat_topic, "chat");
+DUDA_TOPIC_FAMILY(numbered, "topic");
+
 static int tell(struct duda_ctx *d, uint32_t ms)
 {
     struct duda_topic_message m;
@@ -25,31 +35,30 @@ static int tell(struct duda_ctx *d, uint32_t ms)
                        m.kind == MK_WEBSOCKET_BINARY ? 'b' : 't', m.dropped);
 }
 
-static int say(struct duda_ctx *d, const char *buffer, const char *text)
+static int say(struct duda_ctx *d, const struct duda_topic *topic, const char *text)
 {
-    return duda_topic_publish(d, mk_str_from_c(buffer), *text == 'b' ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
-                         mk_str_from_c(text));
+    return duda_topic_publish(d, topic, mk_str_from_c(text));
 }
 
 static int several(struct duda_ctx *d)
 {
     mk_str text;
     tell(d, 10); /* not subscribed yet */
-    duda_topic_unsubscribe(d, MK_STR("a"));
-    int e = duda_topic_subscribe(d, MK_STR("a"));
-    e = e ? e : duda_topic_subscribe(d, MK_STR("b"));
-    duda_printf(d, "%d ", -duda_topic_subscribe(d, MK_STR("b")));
-    e = e ? e : say(d, "a", "text");
-    e = e ? e : say(d, "b", "bytes");
-    e = e ? e : say(d, "c", "nothing");
+    duda_topic_unsubscribe(d, &a);
+    int e = duda_topic_subscribe(d, &a);
+    e = e ? e : duda_topic_subscribe(d, &b);
+    duda_printf(d, "%d ", -duda_topic_subscribe(d, &b));
+    e = e ? e : say(d, &a, "text");
+    e = e ? e : say(d, &b, "bytes");
+    e = e ? e : say(d, &c, "nothing");
     tell(d, 0);
     tell(d, 0);
     tell(d, 10);
-    e = e ? e : say(d, "b", "before");
-    duda_topic_unsubscribe(d, MK_STR("b"));
-    duda_topic_unsubscribe(d, MK_STR("b"));
-    e = e ? e : say(d, "b", "after");
-    e = e ? e : say(d, "a", "");
+    e = e ? e : say(d, &b, "before");
+    duda_topic_unsubscribe(d, &b);
+    duda_topic_unsubscribe(d, &b);
+    e = e ? e : say(d, &b, "after");
+    e = e ? e : say(d, &a, "");
     tell(d, 0);
     e = e ? e : duda_topic_receive(d, MK_FOREVER, &text);
     duda_printf(d, "%zu ", text.len);
@@ -59,14 +68,14 @@ static int several(struct duda_ctx *d)
 
 static int slow(struct duda_ctx *d)
 {
-    int e = duda_topic_subscribe(d, MK_STR("slow"));
+    int e = duda_topic_subscribe(d, &slow_topic);
     for (int i = 0; !e && i < DUDA_TOPIC_QUEUE_MAX + 6; i++)
-        e = say(d, "slow", duda_sprintf(d, "%d", i).p);
+        e = say(d, &slow_topic, duda_sprintf(d, "%d", i).p);
     tell(d, 0);
     tell(d, 0);
-    e = e ? e : say(d, "slow", "more");
-    e = e ? e : say(d, "slow", "more");
-    e = e ? e : say(d, "slow", "more");
+    e = e ? e : say(d, &slow_topic, "more");
+    e = e ? e : say(d, &slow_topic, "more");
+    e = e ? e : say(d, &slow_topic, "more");
     tell(d, 0);
     return e;
 }
@@ -74,8 +83,8 @@ static int slow(struct duda_ctx *d)
 /* Subscribes to both topics and waits for a message from each, published by any worker. */
 static int wait_for_both(struct duda_ctx *d)
 {
-    int e = duda_topic_subscribe(d, MK_STR("left"));
-    e = e ? e : duda_topic_subscribe(d, MK_STR("right"));
+    int e = duda_topic_subscribe(d, &left);
+    e = e ? e : duda_topic_subscribe(d, &right);
     e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("ready"), .data = MK_STR("")});
     for (int i = 0; i < 2 && !e; i++) {
         struct duda_topic_message m;
@@ -90,17 +99,21 @@ static int many(struct duda_ctx *d)
 {
     unsigned n = 0;
     int e = 0;
-    while (n < 10000 && !(e = duda_topic_subscribe(d, duda_sprintf(d, "topic%u", n))))
-        n++;
-    duda_printf(d, "%d %d %d", n == DUDA_TOPIC_SUBSCRIPTIONS_MAX, e == -EDQUOT, duda_topic_subscribe(d, MK_STR("topic7")) == -EALREADY);
-    duda_topic_unsubscribe(d, MK_STR("topic7"));
-    return duda_printf(d, " %d", duda_topic_subscribe(d, MK_STR("other")));
+    struct duda_topic seventh = duda_topic_named(&numbered, MK_STR("7"));
+    while (n < 10000 && !e) {
+        struct duda_topic t = duda_topic_named(&numbered, duda_sprintf(d, "%u", n));
+        e = duda_topic_subscribe(d, &t);
+        n += !e;
+    }
+    duda_printf(d, "%d %d %d", n == DUDA_TOPIC_SUBSCRIPTIONS_MAX, e == -EDQUOT, duda_topic_subscribe(d, &seventh) == -EALREADY);
+    duda_topic_unsubscribe(d, &seventh);
+    return duda_printf(d, " %d", duda_topic_subscribe(d, &other));
 }
 
 static int call(struct duda_ctx *d)
 {
-    int e = say(d, "left", "one");
-    return e ? e : say(d, "right", "two");
+    int e = say(d, &left, "one");
+    return e ? e : say(d, &right, "two");
 }
 
 /* Sends each message of the client to the other clients of the topic. */
@@ -109,12 +122,12 @@ static int chat(struct duda_ctx *d)
     struct duda_websocket *s;
     struct duda_message m;
     int e = duda_websocket_open(d, NULL, NULL, &s);
-    e = e ? e : duda_topic_attach(s, MK_STR("chat"));
+    e = e ? e : duda_topic_attach(s, &chat_topic);
     e = e ? e : duda_websocket_send(d, s, MK_WEBSOCKET_TEXT, MK_STR("ready"));
     while (!e && (e = duda_websocket_receive(d, s, &m)) > 0) {
         bool is_for_all = mk_str_starts(m.data, MK_STR("all "));
-        e = is_for_all ? duda_topic_publish(d, MK_STR("chat"), m.kind, m.data)
-                       : duda_topic_publish_others(s, MK_STR("chat"), m.kind, m.data);
+        e = is_for_all ? duda_topic_publish(d, &chat_topic, m.data)
+                       : duda_topic_publish_others(s, &chat_topic, m.data);
     }
     return e;
 }

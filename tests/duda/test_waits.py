@@ -47,6 +47,9 @@ static int both(struct duda_ctx *d)
     return duda_printf(d, "%d\n", e > 0 && (e & MK_READABLE) != 0);
 }
 
+DUDA_TOPIC(nothing, "nothing");
+DUDA_TOPIC(hall, "hall");
+
 /* No call waits if its timeout is 0. */
 static int polls(struct duda_ctx *d)
 {
@@ -54,7 +57,7 @@ static int polls(struct duda_ctx *d)
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), e[4];
     e[0] = duda_wait_fd(d, fd, MK_READABLE, 0);
     e[1] = eventfd_write(fd, 1) ? -errno : duda_wait_fd(d, fd, MK_READABLE, 0);
-    e[2] = duda_topic_subscribe(d, MK_STR("nothing")) ? 0 : duda_topic_receive(d, 0, &text);
+    e[2] = duda_topic_subscribe(d, &nothing) ? 0 : duda_topic_receive(d, 0, &text);
     e[3] = duda_lock(d, MK_STR("one"), 0);
     close(fd);
     return duda_printf(d, "%d %d %d %d\n", e[0] == -ETIME, e[1] == MK_READABLE, e[2] == -ETIME, e[3]);
@@ -78,14 +81,14 @@ static int first(struct duda_ctx *d)
     int e = duda_lock(d, MK_STR("one"), MK_FOREVER);
     e = e ? e : duda_sleep(d, 50);
     e = e ? e : duda_unlock(d, MK_STR("one"));
-    return e ? e : duda_topic_publish(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, MK_STR("it is free"));
+    return e ? e : duda_topic_publish(d, &hall, MK_STR("it is free"));
 }
 
 /* Each wait with a timeout completes in time; then the handler sleeps until all timeouts have passed. */
 static int second(struct duda_ctx *d)
 {
     mk_str text;
-    int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), e = duda_topic_subscribe(d, MK_STR("hall"));
+    int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), e = duda_topic_subscribe(d, &hall);
     e = e ? e : duda_lock(d, MK_STR("one"), 300);
     e = e ? e : duda_topic_receive(d, 300, &text);
     int ready = e ? e : duda_wait_fd(d, fd, MK_READABLE, 300);

@@ -126,6 +126,8 @@ static void on_received(struct duda_subscriber *m, struct duda_topic_delivery *d
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char chat[] = "s:chat", other[] = "s:o";
+    static const struct duda_topic chat_topic = {.name = MK_STR_INIT("chat")},
+                                   other_topic = {.name = MK_STR_INIT("o")};
     const struct duda_topic_scope scope = {&worker_ctx, MK_STR("s")};
     uint64_t machine;
     struct duda_subscriber *subscribers = NULL;
@@ -142,8 +144,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     all = mk_str_of((const char *)data, size);
     peer_piece = data[0] % 64 + 1;
     peer_input = mk_str_skip(all, 1);
-    MK_ASSERT(duda_topics_subscribe(scope, &subscribers, MK_STR("chat"), chat, on_received) == 0);
-    MK_ASSERT(duda_topics_subscribe(scope, &subscribers, MK_STR("o"), other, on_received) == 0);
+    MK_ASSERT(duda_topics_subscribe(scope, &subscribers, &chat_topic, chat, on_received) == 0);
+    MK_ASSERT(duda_topics_subscribe(scope, &subscribers, &other_topic, other, on_received) == 0);
     MK_ASSERT(redis_pubsub_init(&hub, NULL, &settings) == 0);
     struct redis_topic_relay *sizes = redis_topic_relay_new(NULL, &queue, &hub, NULL);
     MK_ASSERT(sizes);

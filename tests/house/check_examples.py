@@ -13,7 +13,7 @@ FLAGS = ("-x", "c", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-W
          *(f"-Wno-{name}" for name in ("unused-variable", "unused-but-set-variable", "unused-function", "unused-parameter", "unused-value",
                                        "missing-field-initializers", "return-type", "empty-body", "dangling-else")))
 # Matches examples that define objects with external linkage, which a function cannot contain.
-FILE_SCOPE = re.compile(r"^(?:MK_PLUGIN|DUDA_ROUTES|DUDA_SERVICE|DUDA_TEST)\(|^int main\(", re.MULTILINE)
+FILE_SCOPE = re.compile(r"^(?:MK_PLUGIN|DUDA_ROUTES|DUDA_SERVICE|DUDA_TEST|DUDA_TOPIC|DUDA_TOPIC_FAMILY)\(|^int main\(", re.MULTILINE)
 # Matches examples that are not C: configurations, routes, HTML, and tables of numbers.
 NOT_C = re.compile(r"\[[A-Z_]+\]\n|GET /|.*\n\.\.\.\n<|\s*\d")
 # Matches an example that is an element of a table of routes.

@@ -171,6 +171,8 @@ struct duda_test *t = NULL;
 int e;
 mk_str text;
 struct duda_topic_message m;
+extern const struct duda_topic news;
+extern const struct duda_topic_family rooms;
 /* ---- duda/upload.h ---- */
 const struct mk_upload *file = NULL;
 /* ---- duda/value.h ---- */

@@ -103,17 +103,19 @@ static int hint(struct duda_ctx *d)
     return e ? e : duda_puts(d, "hinted\n");
 }
 
+DUDA_TOPIC(room, "room");
+
 static int chat(struct duda_ctx *d)
 {
     struct duda_websocket *s;
     struct duda_message m;
     int e = duda_websocket_open(d, NULL, NULL, &s);
     if (!e)
-        e = duda_topic_attach(s, MK_STR("room"));
+        e = duda_topic_attach(s, &room);
     if (!e)
         e = duda_websocket_printf(d, s, "here %d", (int)getpid());
     while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
-        e = duda_topic_publish(d, MK_STR("room"), m.kind, m.data);
+        e = duda_topic_publish(d, &room, m.data);
     return e;
 }
 

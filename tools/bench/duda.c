@@ -59,17 +59,19 @@ static int echo_sequentially(struct duda_ctx *d)
     return e;
 }
 
+DUDA_TOPIC(all, "all");
+
 static int open_websocket_in_topic(struct duda_ctx *d)
 {
     struct duda_websocket *s;
     int e = duda_websocket_open(d, &callback_options, NULL, &s);
-    return e ? e : duda_topic_attach(s, MK_STR("all"));
+    return e ? e : duda_topic_attach(s, &all);
 }
 
 static int publish_to_topic(struct duda_ctx *d)
 {
-    int e = duda_topic_publish(d, MK_STR("all"), MK_WEBSOCKET_TEXT, MK_STR("a message for all of them"));
-    return e ? e : duda_printf(d, "%zu\n", duda_topic_subscribers(d, MK_STR("all")));
+    int e = duda_topic_publish(d, &all, MK_STR("a message for all of them"));
+    return e ? e : duda_printf(d, "%zu\n", duda_topic_subscribers(d, &all));
 }
 
 static int crash(struct duda_ctx *d)

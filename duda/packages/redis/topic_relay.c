@@ -6,12 +6,14 @@
 #include <duda/memory.h>
 #include <duda/topic.h>
 #include <errno.h>
+#include <monkey/clock.h>
 #include <monkey/mem.h>
+#include <monkey/text.h>
 
 #include "key_slot.h"
 #include "redis.h"
 
-enum { ORIGIN = sizeof(uint64_t) };
+enum { ORIGIN = sizeof(uint64_t), ONE_DAY_S = 86400 };
 
 /* The origin of kept messages: every worker delivers them, even the publisher. */
 static const char from_all[ORIGIN];
@@ -58,7 +60,7 @@ static mk_str stream_key(struct duda_ctx *d, const struct redis_topic_relay *r, 
 /* Each entry contains the ID of the entry before it, which shows whether entries in between were trimmed. The
  * entry is published in the same script, so messages arrive in the order of their IDs. */
 static int publish_kept(struct duda_ctx *d, void *ctx, mk_str topic, enum mk_websocket_kind kind, mk_str text,
-                        uint32_t keep)
+                        uint32_t keep, uint32_t keep_s)
 {
     static struct duda_redis_script add = {
         .source =
@@ -66,7 +68,12 @@ static int publish_kept(struct duda_ctx *d, void *ctx, mk_str topic, enum mk_web
             "local prev = last[1] and last[1][1] or '0-0' "
             "local id = redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[1], '*', 'p', prev, 'k', ARGV[2], 't', "
             "ARGV[3]) "
-            "redis.call('EXPIRE', KEYS[1], 86400) "
+            "redis.call('EXPIRE', KEYS[1], ARGV[7]) "
+            "if ARGV[8] ~= '' then "
+            "local now = redis.call('TIME') "
+            "for _, e in ipairs(redis.call('XRANGE', KEYS[1], '-', string.format('%.0f', (now[1] - ARGV[8]) "
+            "* 1000 - 1))) do "
+            "redis.call('XDEL', KEYS[1], e[1]) end end "
             "redis.call('PUBLISH', ARGV[4], ARGV[5] .. ARGV[2] .. ' ' .. prev .. ' ' .. id .. ' ' .. "
             "#ARGV[6] .. ' ' .. ARGV[6] .. ARGV[3]) "
             "return id"};
@@ -78,8 +85,10 @@ static int publish_kept(struct duda_ctx *d, void *ctx, mk_str topic, enum mk_web
                                 text,
                                 relay_channel(r),
                                 mk_str_of(from_all, sizeof from_all),
-                                topic};
-    if (!arguments[0].p || !arguments[1].p)
+                                topic,
+                                duda_sprintf(d, "%u", keep_s > ONE_DAY_S ? (unsigned)keep_s : ONE_DAY_S),
+                                keep_s ? duda_sprintf(d, "%u", (unsigned)keep_s) : MK_STR("")};
+    if (!arguments[0].p || !arguments[1].p || !arguments[7].p || !arguments[8].p)
         return -ENOMEM;
     return redis_eval_replicated(d, r->redis, &reply, &add, 1, arguments, MK_LEN(arguments), NULL);
 }
@@ -113,15 +122,26 @@ static int last_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str *id)
     return e < 0 ? e : 0;
 }
 
+/* Returns the beginning of the range after `after` without entries older than `keep_s` seconds. The IDs begin
+ * with the time in milliseconds. */
+static mk_str first_id(struct duda_ctx *d, mk_str after, uint32_t keep_s)
+{
+    uint64_t oldest_ms = mk_clock_unix_ms() - (uint64_t)keep_s * 1000, after_ms = 0;
+    mk_str rest = after;
+    if (keep_s && (!mk_num_parse(mk_str_cut(&rest, '-'), &after_ms) || after_ms < oldest_ms))
+        return duda_sprintf(d, "%llu", (unsigned long long)oldest_ms);
+    return duda_sprintf(d, "(%.*s", MK_STR_ARG(after));
+}
+
 /* Reads the last entry of the stream first, and then the first entry after `after`. In this order, if no
  * entry follows, the last one is not newer than `after`, even if another client adds an entry between the two
  * commands. */
-static int read_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str after, enum mk_websocket_kind *kind,
-                     mk_str *text, mk_str *prev, mk_str *id)
+static int read_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str after, uint32_t keep_s,
+                     enum mk_websocket_kind *kind, mk_str *text, mk_str *prev, mk_str *id)
 {
     const struct redis_topic_relay *r = ctx;
     struct duda_redis_reply replies[2], entry;
-    mk_str key = stream_key(d, r, topic), from = duda_sprintf(d, "(%.*s", MK_STR_ARG(after));
+    mk_str key = stream_key(d, r, topic), from = first_id(d, after, keep_s);
     const mk_str last[] = {MK_STR("XREVRANGE"), key, MK_STR("+"), MK_STR("-"), MK_STR("COUNT"), MK_STR("1")},
                  next[] = {MK_STR("XRANGE"), key, from, MK_STR("+"), MK_STR("COUNT"), MK_STR("1")};
     const struct duda_redis_command commands[] = {{last, MK_LEN(last)}, {next, MK_LEN(next)}};

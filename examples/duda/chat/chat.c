@@ -5,6 +5,8 @@
 
 enum { TEXT_MAX = 500 };
 
+DUDA_TOPIC(chat_topic, "chat");
+
 static const char page[] =
     "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>chat</title>\n"
     "<style>body{font:16px system-ui;margin:2rem;max-width:40rem}input{font:inherit}</style>\n"
@@ -27,14 +29,13 @@ static int show(struct duda_ctx *d)
 static int talk(struct duda_ctx *d)
 {
     static const struct duda_websocket_options options = {.message_max = TEXT_MAX * 4, .ping_ms = 30000};
-    static const mk_str topic = MK_STR_INIT("chat");
     struct duda_websocket *s;
     struct duda_message m;
     int e = duda_websocket_open(d, &options, NULL, &s);
     if (!e)
-        e = duda_topic_attach(s, topic);
+        e = duda_topic_attach(s, &chat_topic);
     while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
-        e = m.kind == MK_WEBSOCKET_TEXT ? duda_topic_publish(d, topic, MK_WEBSOCKET_TEXT, m.data) : 0;
+        e = m.kind == MK_WEBSOCKET_TEXT ? duda_topic_publish(d, &chat_topic, m.data) : 0;
     return e;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Publish and subscribe: a message published to a topic reaches all its subscribers, event streams and
- * WebSockets, in all workers. Each topic keeps its latest messages, so an event stream that reconnects misses none.
+ * WebSockets, in all workers. Each topic keeps its latest messages, so a client that reconnects misses none.
  * A store keeps the last message of each topic for clients that connect later. With machines.conf, topics and the
  * store work across several machines. */
 #define DUDA_USE "duda-store"
@@ -9,7 +9,10 @@
 #include <duda/topic.h>
 #include <errno.h>
 
-enum { NAME_MAX_ = 40, TEXT_MAX = 4000, PING_MS = 15000, KEEP = 100 };
+enum { NAME_MAX_ = 40, TEXT_MAX = 4000, PING_MS = 15000 };
+
+/* Clients choose the names of topics. */
+DUDA_TOPIC_FAMILY(by_name, "topic/", .keep = 100);
 
 /* The page subscribes to the topic `news` and publishes the text of its form there. */
 static const char page[] =
@@ -29,23 +32,24 @@ static int show(struct duda_ctx *d)
     return duda_html(d, mk_str_from_c(page));
 }
 
-/* The name of the topic, and the key of its last message in the store. */
-static mk_str topic(struct duda_ctx *d)
+/* The name of the topic, which is also the key of its last message in the store. Absent: it is too long. */
+static mk_str topic_name(struct duda_ctx *d)
 {
     mk_str name = duda_param(d, "name");
-    return name.len <= NAME_MAX_ ? duda_sprintf(d, "topic/%.*s", MK_STR_ARG(name)) : MK_STR_NULL;
+    return name.len <= NAME_MAX_ ? name : MK_STR_NULL;
 }
 
 /* Stores the message before publishing it, so that a subscriber that missed it finds it in the store. */
 static int publish(struct duda_ctx *d, mk_str name, mk_str text)
 {
+    const struct duda_topic topic = duda_topic_named(&by_name, name);
     int e = duda_store_set(d, duda_store_find(d, NULL), name, text, 0);
-    return e ? e : duda_topic_publish_kept(d, name, MK_WEBSOCKET_TEXT, text, KEEP);
+    return e ? e : duda_topic_publish(d, &topic, text);
 }
 
 static int publish_body(struct duda_ctx *d)
 {
-    mk_str name = topic(d), text;
+    mk_str name = topic_name(d), text;
     int e = duda_read_all(d, TEXT_MAX, &text);
     if (!e)
         e = name.p ? publish(d, name, text) : 400;
@@ -62,7 +66,7 @@ static int last(struct duda_ctx *d, mk_str name, mk_str *text)
 
 static int show_last(struct duda_ctx *d)
 {
-    mk_str name = topic(d), text = MK_STR_NULL;
+    mk_str name = topic_name(d), text = MK_STR_NULL;
     int e = name.p ? last(d, name, &text) : 400;
     return e ? e : text.p ? duda_write(d, text) : 404;
 }
@@ -82,10 +86,11 @@ static int receive(struct duda_ctx *d, mk_str name, struct mk_sse_event *event)
 /* A browser that reconnects sends the ID of the last event that it got. */
 static int events(struct duda_ctx *d)
 {
-    mk_str name = topic(d), last_id = duda_sse_last_id(d);
+    mk_str name = topic_name(d), last_id = duda_sse_last_id(d);
+    const struct duda_topic topic = duda_topic_named(&by_name, name);
     struct mk_sse_event event = {.id = MK_STR_NULL};
-    int e =
-        name.p ? duda_topic_subscribe_after(d, name, last_id) : 400; /* first, so that no message is missed */
+    /* Subscribes first, so that no message is missed. */
+    int e = name.p ? duda_topic_subscribe_after(d, &topic, last_id) : 400;
     if (!e && !last_id.len)
         e = last(d, name, &event.data);
     size_t mark = duda_arena_mark(d);
@@ -102,12 +107,13 @@ static int events(struct duda_ctx *d)
 static int talk(struct duda_ctx *d)
 {
     static const struct duda_websocket_options options = {.message_max = TEXT_MAX, .ping_ms = PING_MS};
-    mk_str name = topic(d);
+    mk_str name = topic_name(d);
+    const struct duda_topic topic = duda_topic_named(&by_name, name);
     struct duda_websocket *s;
     struct duda_message m;
     int e = name.p ? duda_websocket_open(d, &options, NULL, &s) : 400;
     if (!e)
-        e = duda_topic_attach(s, name);
+        e = duda_topic_attach_after(d, s, &topic, duda_query(d, "last_event_id"));
     while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
         e = m.kind == MK_WEBSOCKET_TEXT ? publish(d, name, m.data) : 0;
     return e;

@@ -16,6 +16,7 @@ static struct duda_topic_log messages;
 static void *memory;
 static struct duda_topic_id prev, id;
 static char text[TEXT_MAX];
+static uint64_t now = NOW;
 
 static void setup(void)
 {
@@ -31,7 +32,8 @@ static void teardown(void)
 
 static int append_n(const char *topic, uint32_t keep, mk_str message)
 {
-    return duda_topic_log_append(&messages, mk_str_from_c(topic), keep, 1, message, NOW, &prev, &id);
+    const struct duda_topic_log_rule rule = {.keep = keep};
+    return duda_topic_log_append(&messages, mk_str_from_c(topic), &rule, 1, message, NOW, &prev, &id);
 }
 
 static void append(const char *topic, uint32_t keep, const char *message)
@@ -47,7 +49,7 @@ static int next(const char *topic, struct duda_topic_id *at)
     unsigned char kind = 0;
     bool has_gap;
     struct duda_topic_id found;
-    int e = duda_topic_log_read(&messages, mk_str_from_c(topic), at, &out, &kind, &found, &has_gap);
+    int e = duda_topic_log_read(&messages, mk_str_from_c(topic), at, now, &out, &kind, &found, &has_gap);
     assert_false(out.failed);
     assert_true(e != 1 || kind == 1);
     text[out.len < sizeof text ? out.len : sizeof text - 1] = '\0';
@@ -101,6 +103,46 @@ static void topic_log_drops_messages_beyond_keep_and_reports_the_gap(void **stat
     at = first;
     assert_int_equal(next("a", &at), 11);
     assert_string_equal(text, "five");
+}
+
+static void append_with_age(const char *topic, uint32_t keep_s, const char *message)
+{
+    const struct duda_topic_log_rule rule = {.keep = 10, .keep_s = keep_s};
+    assert_int_equal(duda_topic_log_append(&messages, mk_str_from_c(topic), &rule, 1, mk_str_from_c(message),
+                                           now, &prev, &id),
+                     0);
+}
+
+static void topic_log_drops_messages_that_are_too_old(void **state)
+{
+    struct duda_topic_id first, last, at;
+    (void)state;
+    now = NOW;
+    append_with_age("a", 60, "one");
+    first = id;
+    now += 50000;
+    append_with_age("a", 60, "two");
+    last = id;
+    now += 10000;
+    at = (struct duda_topic_id){0};
+    assert_int_equal(next("a", &at), 1);
+    assert_string_equal(text, "one"); /* exactly 60 seconds old */
+    now += 1000;
+    at = (struct duda_topic_id){0};
+    assert_int_equal(next("a", &at), 1);
+    assert_string_equal(text, "two");
+    at = first;
+    assert_int_equal(next("a", &at), 1); /* the reader has got the dropped message */
+    at = (struct duda_topic_id){first.epoch, 0};
+    now += 50000;
+    assert_int_equal(next("a", &at), 10); /* both are too old */
+    at = last;
+    assert_int_equal(next("a", &at), 0);
+    append_with_age("a", 60, "three");
+    assert_true(duda_topic_id_eq(&prev, &last));
+    assert_int_equal(next("a", &last), 1);
+    assert_string_equal(text, "three");
+    now = NOW;
 }
 
 static void topic_log_unknown_id_is_a_gap(void **state)
@@ -309,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(topic_log_returns_messages_in_order, setup, teardown),
         fixture_test(topic_log_drops_messages_beyond_keep_and_reports_the_gap, setup, teardown),
+        fixture_test(topic_log_drops_messages_that_are_too_old, setup, teardown),
         fixture_test(topic_log_unknown_id_is_a_gap, setup, teardown),
         fixture_test(topic_log_stores_messages_of_any_length, setup, teardown),
         fixture_test(topic_log_flood_into_one_topic_leaves_the_others, setup, teardown),

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tracker.h"
 
-static const mk_str topic = MK_STR_INIT("changes");
+DUDA_TOPIC(changed, "changes");
 
 /* Runs after each handler, and tells all open pages about changes by users. */
 int announce(struct duda_ctx *d)
 {
     if (duda_identity(d) && !mk_str_eq(duda_method(d), MK_STR("GET")) && duda_response_status(d) < 400)
-        (void)duda_topic_publish(d, topic, MK_WEBSOCKET_TEXT, duda_path(d));
+        (void)duda_topic_publish(d, &changed, duda_path(d));
     return 0;
 }
 
 static int updates(struct duda_ctx *d)
 {
     mk_str path;
-    int e = duda_topic_subscribe(d, topic);
+    int e = duda_topic_subscribe(d, &changed);
     e = e ? e : duda_sse_send(d, NULL); /* opens the stream with a comment */
     size_t mark = duda_arena_mark(d);
     while (!e && !(e = duda_topic_receive(d, MK_FOREVER, &path))) {
