@@ -108,6 +108,39 @@ MK_API int duda_session_get(struct duda_ctx *d, const char *name, mk_str *value)
  * -EALREADY: the response has started, so the cookie cannot be set; -ESTALE: another request has destroyed
  * the session or replaced its ID since this request read it; -ENOMEM; -ENOTSUP; or an error of the store. */
 MK_API int duda_session_set(struct duda_ctx *d, const char *name, mk_str value) MK_API_MUST_USE;
+
+/**
+ * Store a struct in the session as JSON, and read it. The schema describes the struct (see duda/schema.h).
+ * Its size is limited, as that of all values of a session together, to DUDA_SESSION_MAX bytes of JSON.
+ *
+ *     struct person person = {.age = 18};
+ *     int e = duda_session_get_struct(d, "person", &person_schema, &person);
+ *     if (e && e != -ENOENT)
+ *         return e;
+ *     person.age++;
+ *     e = duda_session_set_struct(d, "person", &person_schema, &person);
+ *
+ * duda_session_set_struct() returns the results of duda_session_set(); -EINVAL: the struct does not match the
+ * schema. duda_session_get_struct() returns the results of duda_session_get(); -EPROTO: the value does not
+ * match the schema, for example because an earlier version of the service has stored it. Then remove the
+ * value with duda_session_set(), or let the user log in again. Optional members that the value lacks keep
+ * what they contain; after an error the struct is partly written. Strings are valid until the handler returns.
+ * Both return -EFAULT if the schema describes a struct of another size. duda_reason() describes -EMSGSIZE,
+ * -EINVAL, -EPROTO and -EFAULT in the log.
+ */
+MK_API int duda_session_set_struct_checked(struct duda_ctx *d, const char *name,
+                                           const struct duda_schema *schema, const void *object,
+                                           size_t size) MK_API_MUST_USE;
+MK_API int duda_session_get_struct_checked(struct duda_ctx *d, const char *name,
+                                           const struct duda_schema *schema, void *out,
+                                           size_t size) MK_API_MUST_USE;
+#ifndef __cplusplus
+/** Call the functions above with the size of the struct. */
+#define duda_session_set_struct(d, name, schema, object)                                                     \
+    duda_session_set_struct_checked(d, name, schema, object, sizeof *(object))
+#define duda_session_get_struct(d, name, schema, out)                                                        \
+    duda_session_get_struct_checked(d, name, schema, out, sizeof *(out))
+#endif
 /** Regenerates the session: replaces its session ID. Call it whenever privileges change, above all at login,
  * to prevent session fixation. The session then counts as logged in: sessions without a login are evicted
  * before it. If another request has destroyed the session in the meantime, an empty one is created. */
@@ -267,6 +300,20 @@ MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
 MK_API duda_verdict duda_csrf_check(struct duda_ctx *d) MK_API_MUST_USE;
 
 #ifdef __cplusplus
+}
+
+template <typename type>
+static inline MK_API_MUST_USE int duda_session_set_struct(struct duda_ctx *d, const char *name,
+                                                          const struct duda_schema *schema,
+                                                          const type *object)
+{
+    return duda_session_set_struct_checked(d, name, schema, object, sizeof *object);
+}
+template <typename type>
+static inline MK_API_MUST_USE int duda_session_get_struct(struct duda_ctx *d, const char *name,
+                                                          const struct duda_schema *schema, type *out)
+{
+    return duda_session_get_struct_checked(d, name, schema, out, sizeof *out);
 }
 #endif
 
