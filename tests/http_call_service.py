@@ -115,7 +115,7 @@ class Caller:
         return Result(int(errno), error.decode(), int(status), url.decode(), coding.decode(), content)
 
 
-def start(monkey, site, keys, **options):
+def start(monkey, site, keys, plugins=(), **options):
     """Starts a server with this service and an [HTTP_CLIENT] section with these keys."""
     service = services.build(site.path.parent, "calls", SOURCE, packages=["http"])
-    return Caller(monkey(plugins=[service], top=f"[HTTP_CLIENT]\n{keys}", server="MaxBodySize 64M", **options))
+    return Caller(monkey(plugins=[*plugins, service], top=f"[HTTP_CLIENT]\n{keys}", server="MaxBodySize 64M", **options))

@@ -65,9 +65,9 @@ static void remove_failed_field(struct mk_buf *out, size_t len)
 /* Returns whether lines of the JSON log have a member with this name themselves. */
 static bool is_reserved_name(mk_str name)
 {
-    static const mk_str names[] = {MK_STR_INIT("time"),    MK_STR_INIT("level"),   MK_STR_INIT("pid"),
-                                   MK_STR_INIT("message"), MK_STR_INIT("client"),  MK_STR_INIT("method"),
-                                   MK_STR_INIT("target"),  MK_STR_INIT("request"), MK_STR_INIT("job"),
+    static const mk_str names[] = {MK_STR_INIT("time"),    MK_STR_INIT("level"),      MK_STR_INIT("pid"),
+                                   MK_STR_INIT("message"), MK_STR_INIT("client"),     MK_STR_INIT("method"),
+                                   MK_STR_INIT("target"),  MK_STR_INIT("request_id"), MK_STR_INIT("job"),
                                    MK_STR_INIT("route")};
     for (size_t i = 0; i < MK_LEN(names); i++)
         if (mk_str_eq(name, names[i]))
@@ -142,14 +142,17 @@ static void append_field(struct fields *f, const struct duda_entry *e)
     remove_failed_field(&f->json, json_len);
 }
 
-/* Appends the ID of the request or job and, in JSON, the route. Packages have no route. */
+/* Appends the ID of the job and, in JSON, the route. Packages have no route. The server itself adds the ID
+ * of a request, which must exist for this purpose. */
 static void append_origin(struct duda_ctx *d, struct fields *f)
 {
     const struct duda_route *r = d->route_entry ? d->route_entry->route : NULL;
-    const char *kind = d->request ? "request" : "job";
     size_t text_len = f->text.len, json_len = f->json.len;
-    mk_buf_addf(&f->text, " (%s %s)", kind, duda_request_id(d).p);
-    mk_json_string(mk_json_key(&f->w, kind), duda_request_id(d));
+    mk_str id = duda_request_id(d);
+    if (!d->request) {
+        mk_buf_addf(&f->text, " (job %s)", id.p);
+        mk_json_string(mk_json_key(&f->w, "job"), id);
+    }
     if (r && r->method) {
         char buf[256];
         struct mk_buf route = mk_buf_fixed(buf, sizeof buf);

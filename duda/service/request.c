@@ -94,31 +94,9 @@ mk_str duda_client_ip(struct duda_ctx *d)
 
 /* ---- Request ID ---- */
 
-static bool is_valid_request_id(mk_str s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if (!mk_char_is_alpha(s.p[i]) && !mk_char_is_digit(s.p[i]) && !strchr("._-", s.p[i]))
-            return false;
-    return s.len > 0 && s.len <= 64;
-}
-
 mk_str duda_request_id(struct duda_ctx *d)
 {
-    if (d->id.p)
-        return d->id;
-    mk_str client_id = duda_header_view(d, "X-Request-Id");
-    unsigned char bits[8];
-    char *buf = mk_request_alloc(d->request, 65); /* duda_arena_rewind() must not free it */
-    if (!buf)
-        return MK_STR("-");
-    struct mk_buf id = mk_buf_fixed(buf, 64);
-    mk_random(bits, sizeof bits);
-    if (is_valid_request_id(client_id))
-        mk_buf_add(&id, client_id);
-    else
-        mk_hex_encode(&id, mk_str_of((char *)bits, sizeof bits));
-    buf[id.len] = '\0';
-    return d->id = mk_buf_str(&id);
+    return d->request ? mk_request_id(d->request) : d->id;
 }
 
 /* ---- Parameters ---- */

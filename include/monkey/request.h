@@ -208,6 +208,26 @@ MK_API bool mk_request_has_encoded_slash(const struct mk_request *request);
 MK_API mk_str mk_request_user(const struct mk_request *request);
 MK_API int mk_request_set_user(struct mk_request *request, mk_str user);
 
+/** The header that carries the request ID, to backends and to clients. */
+#define MK_REQUEST_ID_HEADER "X-Request-Id"
+/** The request ID, which identifies the request in logs and in other programs; NUL-terminated, and valid as
+ * long as the request. If a trusted proxy has sent an X-Request-Id of 1 to 64 letters, digits, `.`, `_` and
+ * `-`, it is the ID; otherwise the first call generates 32 random hexadecimal digits. From then on, all
+ * messages in the error log about the request contain the ID. "-" if out of memory. */
+MK_API mk_str mk_request_id(const struct mk_request *request);
+/** Like mk_request_id(), and adds the ID to the line of the request in the access log, in any format.
+ * mk_request_logs_id() returns whether this function was called. */
+MK_API mk_str mk_request_log_id(struct mk_request *request);
+MK_API bool mk_request_logs_id(const struct mk_request *request);
+/** Has mk_request_id() been called for this request? */
+MK_API bool mk_request_has_id(const struct mk_request *request);
+/** Declares that the peer is a trusted proxy: the server uses its X-Request-Id. Call it from a hook with
+ * MK_PRIORITY_ADDRESS or a lower priority value. */
+MK_API void mk_request_trust_proxy(struct mk_request *request);
+/** For handlers that pass the request to another program: if the request has an ID, sets the header
+ * X-Request-Id of the request to it, in place of the client's. Returns 0 or -ENOMEM. */
+MK_API int mk_request_add_context(struct mk_request *request);
+
 /** The virtual host that serves the request; NULL if the request failed before a virtual host was chosen. */
 MK_API const struct mk_vhost *mk_request_vhost(const struct mk_request *request);
 /**
@@ -297,6 +317,10 @@ MK_API unsigned mk_request_check_preconditions(const struct mk_request *request,
  * thousandths; 0 means not acceptable (RFC 9110, sections 12.5.1 and 12.5.3). */
 MK_API unsigned mk_request_accepts_coding(const struct mk_request *request, mk_str coding);
 MK_API unsigned mk_request_accepts_type(const struct mk_request *request, mk_str type);
+
+/** Sets the reason that access logs give for the end of the request: one static word, such as
+ * "upstream_timeout". */
+MK_API void mk_request_set_reason(struct mk_request *request, const char *reason);
 
 /** Writes a message to the error log of the virtual host, with the details of the request. */
 MK_API void mk_request_log(struct mk_request *request, enum mk_log_level level, const char *fmt, ...)

@@ -132,6 +132,9 @@ struct mk_upstream_conn_options {
     mk_str host;    /**< for a dynamic upstream: the host, a name or an address without brackets. Must live as
                         long as the connection, or the request */
     uint16_t port;  /**< for a dynamic upstream: the port of the host */
+    struct mk_request
+        *request;         /**< the request whose attempts (monkey/attempt.h) include the connection; NULL:
+                                     none. It must live until the connection is released */
     uint64_t reserved[1]; /**< must be zero */
 };
 
@@ -487,6 +490,7 @@ static inline int mk_local_backend_accept_client(struct mk_request *request)
         e = mk_request_set_client_addr(request, &peer);
     }
     mk_request_set_secure(request, mk_str_eq(scheme, MK_STR("https")));
+    mk_request_trust_proxy(request);
     return !e && rest.len ? mk_request_set_user(request, rest) : e;
 }
 /** A header with the maximum body size in bytes, for backends without their own limit; UINT64_MAX: no

@@ -84,7 +84,7 @@ static bool set_all_variables(struct writer *w)
         .n_overrides = w->settings->n_variables};
     struct mk_header *variables;
     size_t n;
-    if (mk_cgi_variables(w->request, &options, &variables, &n))
+    if (mk_request_add_context(w->request) || mk_cgi_variables(w->request, &options, &variables, &n))
         return false;
     for (size_t i = 0; i < n; i++)
         set_variable(w, variables[i].name, variables[i].value);

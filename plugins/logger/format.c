@@ -9,20 +9,28 @@ enum { STEP_SLACK = 8 }; /* space for an escape that begins just before the limi
 static const struct {
     const char *name, *text;
 } named[] = {
-    {"combined", "%h - %u %t \"%r\" %s %b \"%{Referer}i\" \"%{User-Agent}i\""},
-    {"common", "%h - %u %t \"%r\" %s %b"},
+    {"combined", "%h - %u %t \"%r\" %s %b \"%{Referer}i\" \"%{User-Agent}i\"%{column}L"},
+    {"common", "%h - %u %t \"%r\" %s %b%{column}L"},
     {"json",
      "{\"time\":\"%{iso}t\",\"client\":\"%a\"%{member}u,\"host\":\"%V\",\"method\":\"%m\",\"target\":"
      "\"%{raw}U\","
      "\"protocol\":\"%H\",\"status\":%s,\"bytes\":%B,\"ms\":%{ms}T,\"outcome\":\"%X\",\"referer\":\"%{"
      "Referer}i\","
-     "\"agent\":\"%{User-Agent}i\"}"},
+     "\"agent\":\"%{User-Agent}i\"%{member}L}"},
+    {"detailed",
+     "{\"time\":\"%{iso}t\",\"client\":\"%a\"%{member}u,\"host\":\"%V\",\"method\":\"%m\",\"target\":"
+     "\"%{raw}U\",\"protocol\":\"%H\",\"route\":\"%R\",\"status\":%s,\"received\":%{received}x,\"bytes\":%B,"
+     "\"us\":%{us}T,\"reason\":\"%{reason}x\",\"tls_version\":\"%{tls_version}x\",\"tls_cipher\":"
+     "\"%{tls_cipher}x\",\"upstream_addr\":\"%{upstream_addr}x\",\"upstream_status\":\"%{upstream_status}x\","
+     "\"upstream_connect_time\":\"%{upstream_connect_time}x\",\"upstream_header_time\":"
+     "\"%{upstream_header_time}x\",\"upstream_response_time\":\"%{upstream_response_time}x\",\"referer\":"
+     "\"%{Referer}i\",\"agent\":\"%{User-Agent}i\"%{member}L}"},
 };
 
 struct format_compiler {
     const struct mk_conf_ctx *ctx;
     mk_str text, rest;
-    bool json, has_tabs;
+    bool json, has_tabs, uses_attempts;
     bool quoted, escaped; /* whether the text so far ends inside quotes, and with a backslash */
     struct step *steps;
     size_t n, longest;
@@ -155,6 +163,7 @@ static bool append_directive_step(struct format_compiler *c)
         add_text(c, MK_STR("%"));
         return true;
     }
+    c->uses_attempts |= v->letter == 'x' && mk_str_starts(w.braces, MK_STR("upstream_"));
     c->steps[c->n++] = (struct step){
         .write = v->write, .text = w.braces, .how = v->how, .keeps_blanks = c->quoted || c->has_tabs};
     c->longest += v->max + STEP_SLACK;
@@ -219,7 +228,8 @@ bool logger_format_parse(const struct mk_conf_ctx *ctx, mk_str value, void *fiel
                                 .steps = mk_conf_ctx_alloc(ctx, most * sizeof(struct step))};
     if (!c.steps || !compile_format(&c) || !check_whole_format(&c, value))
         return false;
-    *f = (struct format){.written = value, .json = c.json, .steps = c.steps, .n = c.n};
+    *f = (struct format){
+        .written = value, .json = c.json, .uses_attempts = c.uses_attempts, .steps = c.steps, .n = c.n};
     return true;
 }
 

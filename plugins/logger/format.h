@@ -10,7 +10,8 @@
 
 struct format {
     mk_str written;
-    bool json; /* values are escaped as JSON strings */
+    bool json;          /* values are escaped as JSON strings */
+    bool uses_attempts; /* some verb describes the attempts to get the response from backends */
     const struct step *steps;
     size_t n;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "log_line.h"
+#include "attempts.h"
 
 #include <monkey/host.h>
 #include <monkey/text.h>
+#include <monkey/tls.h>
 #include <monkey/worker.h>
 #include <time.h>
 
@@ -270,6 +271,74 @@ static void add_response_field(struct line *line, const struct step *s)
     add_text(line, s, mk_access_record_header(line->record, s->text));
 }
 
+static void add_reason(struct line *line, const struct step *s)
+{
+    add_text(line, s, mk_str_from_c(mk_access_record_reason(line->record)));
+}
+
+static void add_received(struct line *line, const struct step *s)
+{
+    (void)s;
+    mk_buf_add_num(&line->out, mk_access_record_received(line->record));
+}
+
+/* ---- Backends ---- */
+
+static void add_attempts(struct line *line, const struct step *s)
+{
+    char buf[LOGGER_TEXT_MAX];
+    add_text(line, s, logger_attempts_print(line->request, (enum attempt_property)s->how, buf));
+}
+
+static void add_attempt_count(struct line *line, const struct step *s)
+{
+    (void)s;
+    mk_buf_add_num(&line->out, logger_attempts_count(line->request));
+}
+
+/* ---- TLS ---- */
+
+static void add_tls_version(struct line *line, const struct step *s)
+{
+    struct mk_tls_info tls = {0};
+    (void)mk_request_tls(line->request, &tls);
+    add_text(line, s, tls.version);
+}
+
+static void add_tls_cipher(struct line *line, const struct step *s)
+{
+    struct mk_tls_info tls = {0};
+    (void)mk_request_tls(line->request, &tls);
+    add_text(line, s, tls.cipher);
+}
+
+/* ---- Request ID ---- */
+
+static void add_id(struct line *line, const struct step *s)
+{
+    (void)s;
+    logger_line_append(line, mk_request_id(line->request));
+}
+
+/* Adds a last column, with its space, if the host has request IDs. */
+static void add_id_column(struct line *line, const struct step *s)
+{
+    if (!mk_request_logs_id(line->request))
+        return;
+    logger_line_append(line, MK_STR(" "));
+    add_id(line, s);
+}
+
+/* Adds a whole JSON member, which is omitted if the request has no ID. */
+static void add_id_member(struct line *line, const struct step *s)
+{
+    if (!mk_request_has_id(line->request))
+        return;
+    logger_line_append(line, MK_STR(",\"request_id\":\""));
+    add_id(line, s);
+    logger_line_append(line, MK_STR("\""));
+}
+
 /* ---- Process ---- */
 
 static void add_pid(struct line *line, const struct step *s)
@@ -325,6 +394,21 @@ const struct directive logger_directives[] = {
     {'T', "ms", true, 1000, WORD, add_duration},
     {'T', "us", true, 1, WORD, add_duration},
     {'X', NULL, false, 0, WORD, add_outcome},
+    {'x', "reason", false, 0, WORD, add_reason},
+    {'x', "received", true, 0, WORD, add_received},
+    {'x', "tls_version", false, 0, WORD, add_tls_version},
+    {'x', "tls_cipher", false, 0, WORD, add_tls_cipher},
+    {'x', "upstream_addr", false, ATTEMPT_ADDRESS, TEXT, add_attempts},
+    {'x', "upstream_server", false, ATTEMPT_SERVER, TEXT, add_attempts},
+    {'x', "upstream_tries", true, 0, WORD, add_attempt_count},
+    {'x', "upstream_status", false, ATTEMPT_STATUS, TEXT, add_attempts},
+    {'x', "upstream_connect_time", false, ATTEMPT_CONNECT, TEXT, add_attempts},
+    {'x', "upstream_header_time", false, ATTEMPT_HEADER, TEXT, add_attempts},
+    {'x', "upstream_response_time", false, ATTEMPT_RESPONSE, TEXT, add_attempts},
+    {'x', "upstream_bytes_received", false, ATTEMPT_RECEIVED, TEXT, add_attempts},
+    {'L', NULL, false, 0, WORD + 1, add_id},
+    {'L', "column", false, 0, WORD + 2, add_id_column},
+    {'L', "member", true, 0, 2 * WORD, add_id_member},
     {'P', NULL, true, 0, WORD, add_pid},
     {'W', NULL, true, 0, WORD, add_worker},
 };

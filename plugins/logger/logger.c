@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access and error logs of hosts. */
 #include <errno.h>
+#include <monkey/attempt.h>
 #include <monkey/plugin.h>
 #include <unistd.h>
 
@@ -34,13 +35,13 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct settings, format),
      .default_value = "combined",
-     .syntax = "combined, common, json or a string with verbs like %h or %{Referer}i",
+     .syntax = "combined, common, json, detailed or a string with verbs like %h or %{Referer}i",
      .parse = logger_format_parse,
      .show = logger_format_show,
-     .help = MK_HELP(
-         "Format of a line: `combined`, `common`, `json`, or a text with verbs (`%h %t \"%r\" %s %b`). A "
-         "text that "
-         "begins with `{` is JSON.")},
+     .help = MK_HELP("Format of a line: `combined`, `common`, `json`, `detailed`, or a text with verbs (`%h "
+                     "%t \"%r\" %s %b`). A "
+                     "text that "
+                     "begins with `{` is JSON.")},
     {.name = "Except",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -130,6 +131,8 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
         s->access = open_log(config, s, "AccessLog", &s->access_log);
         s->error = open_log(config, s, "ErrorLog", &s->error_log);
     }
+    if (s->access && s->format.uses_attempts)
+        mk_config_record_attempts(config);
     if (s->access_log.len)
         mk_config_replace_access_log(config);
     if (s->access || s->error_log.len)

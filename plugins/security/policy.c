@@ -192,6 +192,7 @@ static void set_real_ip(struct security_policy *place, const struct security *al
     const struct security_settings *schemes = s && s->scheme.is_set ? s : all->top;
     if (!trusts)
         return;
+    place->trusted = trusts->trusted.n ? trusts->trusted.set : NULL;
     mk_str field = names ? names->real.name : MK_STR_NULL;
     mk_str scheme = schemes && schemes->scheme.is_set ? schemes->scheme.name : default_scheme_header(field);
     if (!field.p && !scheme.p)
@@ -200,7 +201,7 @@ static void set_real_ip(struct security_policy *place, const struct security *al
                                             .scheme_field = scheme,
                                             .is_forwarded = is_forwarded_header(field),
                                             .scheme_is_forwarded = is_forwarded_header(scheme),
-                                            .trusted = trusts->trusted.n ? trusts->trusted.set : NULL};
+                                            .trusted = place->trusted};
 }
 
 static struct security_policy *new_policy(struct mk_config *config, const struct security *all,
@@ -235,9 +236,10 @@ static void check_real_ip(struct mk_config *config, const struct security *all,
         mk_config_warn(config, s, s->real.name.p ? "RealAddress" : "RealScheme",
                        "no effect without `TrustedProxy`");
     else if (s->trusted.n && !place->real.trusted && !all->requires_proxy_header)
-        mk_config_warn(config, s, "TrustedProxy",
-                       "no effect without RealAddress, RealScheme or ProxyProtocol: the address of the "
-                       "connection is used");
+        mk_config_warn(
+            config, s, "TrustedProxy",
+            "no effect on addresses without RealAddress, RealScheme or ProxyProtocol: the address "
+                       "of the connection is used");
 }
 
 int security_policy_load(struct mk_config *config, void **data)
@@ -277,7 +279,7 @@ int security_policy_bind_vhost(struct mk_config *config, struct mk_vhost *host, 
         return -ENOMEM;
     if (is_own)
         check_real_ip(config, all, s, place);
-    if (place->n || place->real.trusted)
+    if (place->n || place->trusted)
         *host_data = place;
     return 0;
 }

@@ -34,6 +34,7 @@ struct security_policy {
     bool ignore_case;
     unsigned status;
     struct security_real_ip real;
+    const struct mk_network_set *trusted; /* trusted proxies; NULL: none */
 };
 
 /* Per-configuration data. */

@@ -21,10 +21,14 @@ static enum mk_verdict on_accept(struct mk_conn *c, void *data)
 /* ---- Requests ---- */
 
 /* Returns false if out of memory. */
-static bool find_real_client(const struct security_real_ip *real, struct mk_request *request)
+static bool find_real_client(const struct security_policy *place, struct mk_request *request)
 {
+    const struct security_real_ip *real = &place->real;
     const struct mk_addr *proxy = mk_request_client_addr(request);
-    if (!mk_network_set_contains(real->trusted, proxy))
+    if (!mk_network_set_contains(place->trusted, proxy))
+        return true;
+    mk_request_trust_proxy(request);
+    if (!real->trusted)
         return true;
     struct security_client client = {.peer = *proxy};
     struct mk_worker *w = mk_request_worker(request);
@@ -147,7 +151,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 {
     const struct security_policy *place = host_data;
     unsigned denied = 503;
-    if (find_real_client(&place->real, request))
+    if (find_real_client(place, request))
         denied = place->n ? check_path_and_variants(place, request) : 0;
     if (!denied)
         return MK_NEXT;

@@ -94,6 +94,14 @@ static void append_status(struct mk_buf *out, const struct mk_access_record *rec
     mk_buf_add_num(out, rec->status ? rec->status : 499);
 }
 
+static void append_id(struct mk_buf *out, const char *before, const struct mk_request *r)
+{
+    if (!r->logs_id)
+        return;
+    mk_buf_add(out, mk_str_from_c(before));
+    mk_buf_add(out, mk_request_id(r));
+}
+
 static void write_combined(struct mk_buf *out, const struct mk_access_record *rec,
                            const struct mk_access_clock *c)
 {
@@ -116,7 +124,9 @@ static void write_combined(struct mk_buf *out, const struct mk_access_record *re
     append_or_dash(out, request_header(r, MK_HEADER_REFERER));
     mk_buf_add(out, MK_STR("\" \""));
     append_or_dash(out, request_header(r, MK_HEADER_USER_AGENT));
-    mk_buf_add(out, MK_STR("\"\n"));
+    mk_buf_add_char(out, '"');
+    append_id(out, " ", r);
+    mk_buf_add_char(out, '\n');
 }
 
 static void write_text_up_to(struct mk_json_writer *w, const char *key, mk_str s, size_t max)
@@ -153,6 +163,8 @@ static void write_json(struct mk_buf *out, const struct mk_access_record *rec,
     mk_json_cstr(mk_json_key(&w, "outcome"), mk_outcome_name(rec->outcome));
     write_text(&w, "referer", request_header(r, MK_HEADER_REFERER));
     write_text(&w, "agent", request_header(r, MK_HEADER_USER_AGENT));
+    if (r->id.p)
+        mk_json_string(mk_json_key(&w, "request_id"), r->id);
     mk_json_end_object(&w);
     mk_buf_add_char(out, '\n');
 }
@@ -170,6 +182,7 @@ static void write_short(struct mk_buf *out, const struct mk_access_record *rec,
     mk_addr_format(rec->request->peer, out);
     if (rec->duration_ms >= 100)
         mk_buf_addf(out, ", %" PRIu64 " ms", rec->duration_ms);
+    append_id(out, ", request ", rec->request);
     mk_buf_add_char(out, '\n');
 }
 

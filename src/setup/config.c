@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/config.h"
+
 #include "conf/table.h"
 #include "os/network_set.h"
+#include <monkey/attempt.h>
 
 #include <monkey/sized.h>
 #include <monkey/spool.h>
@@ -292,6 +294,12 @@ void mk_config_replace_access_log(struct mk_config *c)
 {
     MK_ASSERT(c->site);
     c->site->host.has_own_access_log = true;
+}
+
+void mk_config_record_attempts(struct mk_config *c)
+{
+    MK_ASSERT(c->site);
+    c->site->host.records_attempts = true;
 }
 
 void mk_config_enable_subprocesses(struct mk_config *c)

@@ -5,6 +5,8 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include <monkey/attempt.h>
+
 #include "event/tls.h"
 
 #define TO(state) MK_STATE_TO(MK_UPSTREAM_CONN_##state)
@@ -292,6 +294,8 @@ ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buf, size_t cap)
     }
     if (n == -EAGAIN)
         schedule_read(c);
+    if (n > 0 && c->attempt)
+        c->attempt->received += (uint64_t)n;
     return n;
 }
 
@@ -348,6 +352,12 @@ bool mk_upstream_conn_was_reused(const struct mk_upstream_conn *c)
 int mk_upstream_conn_server(const struct mk_upstream_conn *c)
 {
     return c->chosen;
+}
+
+void mk_upstream_conn_set_status(struct mk_upstream_conn *c, unsigned status)
+{
+    if (c->attempt)
+        c->attempt->status = status;
 }
 
 void mk_upstream_conn_set_error(struct mk_upstream_conn *c, int error, const char *message)

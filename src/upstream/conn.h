@@ -66,6 +66,7 @@ struct mk_upstream_conn {
     uint64_t client; /* the request's mk_client_share_key() */
     uint64_t began_us;
     uint64_t waits_since_ms;    /* 0: not waiting */
+    struct mk_attempt *attempt; /* see conn_attempt.h; NULL: not recorded */
     const char *why;            /* text for `fault`; NULL: none */
     int chosen;                 /* index of the server chosen last; -1: none */
     int fault;                  /* negated errno value of the error to log for the request */
@@ -120,6 +121,8 @@ void mk_upstream_conn_note_event(struct mk_upstream_conn *c, unsigned which);
 /* Can a read return data: has an event or TLS reported input since the last short read? */
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *c);
 /* Assumes that a read can return data: input may be buffered without an event. */
+/* Records the status of the response, for the attempt of the request. */
+void mk_upstream_conn_set_status(struct mk_upstream_conn *c, unsigned status);
 void mk_upstream_conn_assume_readable(struct mk_upstream_conn *c);
 /* Has the server closed its sending side or reset the connection? */
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *c);

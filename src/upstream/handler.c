@@ -50,6 +50,15 @@ static void handler_on_end(void *ctx)
         h->ops->on_request_end(h);
 }
 
+static void handler_set_reason(struct mk_upstream_handler *h, int error)
+{
+    unsigned status = mk_upstream_status_for_error(error);
+    if (status >= 502)
+        mk_request_set_reason(h->request, status == 504   ? "upstream_timeout"
+                                          : status == 503 ? "upstream_unavailable"
+                                                          : "upstream_failed");
+}
+
 /* ---- The body of the response ---- */
 
 static void handler_add_trailers(struct mk_upstream_handler *h)
@@ -62,6 +71,7 @@ static void handler_add_trailers(struct mk_upstream_handler *h)
 static ssize_t handler_fail_body(struct mk_upstream_handler *h, ssize_t e)
 {
     mk_upstream_request_log_error(h->upstream, h->request);
+    handler_set_reason(h, (int)e);
     (void)mk_response_fail(h->response, mk_upstream_status_for_error((int)e));
     return e;
 }
@@ -152,8 +162,12 @@ static enum mk_verdict handler_read_head(struct mk_upstream_handler *h)
     while ((e = mk_upstream_request_poll(h->upstream, h->request)) == 1)
         if (h->ops->on_interim)
             h->ops->on_interim(h);
-    if (e)
-        return e == -EAGAIN ? MK_WAIT : handler_error(h, mk_upstream_status_for_error(e));
+    if (e == -EAGAIN)
+        return MK_WAIT;
+    if (e) {
+        handler_set_reason(h, e);
+        return handler_error(h, mk_upstream_status_for_error(e));
+    }
     if (mk_upstream_request_is_upgraded(h->upstream))
         return handler_open_tunnel(h);
     if (h->ops->replace && h->ops->replace(h, &verdict))
@@ -169,7 +183,7 @@ static enum mk_verdict handler_start(struct mk_upstream_handler *h)
     struct mk_upstream_request_options options = {
         .method = mk_request_method_name(h->request),
         .is_idempotent = mk_method_is_idempotent(mk_request_method(h->request)),
-        .conn = {.server = -1, .client = mk_request_client_addr(h->request)},
+        .conn = {.server = -1, .client = mk_request_client_addr(h->request), .request = h->request},
         .on_stderr = h->ops->on_error_text,
         .resumes = h->request,
     };
@@ -211,7 +225,8 @@ enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h)
 enum mk_verdict mk_upstream_handler_start(struct mk_upstream_handler *h)
 {
     h->body.request = h->request;
-    if (!mk_request_body_init(&h->body) || mk_request_add_cleanup(h->request, handler_on_end, h))
+    if (mk_request_add_context(h->request) || !mk_request_body_init(&h->body) ||
+        mk_request_add_cleanup(h->request, handler_on_end, h))
         return mk_upstream_handler_error(h->response, 503);
     mk_request_set_data(h->request, h);
     mk_request_cancel_on_disconnect(h->request);

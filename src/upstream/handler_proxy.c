@@ -80,6 +80,7 @@ static void proxy_choose_server(const struct mk_proxy *p, struct mk_upstream_con
                                           /* a client that finds a collision only influences its own server */
                                           .hash = mk_fnv1a(MK_FNV1A_INIT, key),
                                           .has_hash = key.p,
+                                          .request = p->handler.request,
                                           .client = mk_request_client_addr(p->handler.request)};
     if (r->sticky.p)
         options->server = sticky_find_server(r->upstream, request_find_cookie(p->handler.request, r->sticky));
@@ -457,6 +458,7 @@ struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const v
 enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_response *response,
                                         struct mk_local_backend *backend)
 {
+    (void)mk_request_id(request); /* the log lines of both servers contain the same ID */
     return handle_request(request, response, &backend->route);
 }
 

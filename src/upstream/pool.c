@@ -6,6 +6,7 @@
 #include "upstream/balance.h"
 #include "upstream/cancelled_conn.h"
 #include "upstream/client_share.h"
+#include "upstream/conn_attempt.h"
 #include "upstream/failover.h"
 #include "upstream/health.h"
 #include "upstream/wait_queue.h"
@@ -92,6 +93,12 @@ static void on_idle_conn_event(void *ctx, unsigned which)
     mk_wait_queue_wake_older(o);
 }
 
+static void begin_attempt(struct mk_upstream_conn *c)
+{
+    if (c->options.request)
+        mk_conn_attempt_begin(c, mk_upstream_conn_server_name(c));
+}
+
 /* Hands the connection, which may still be connecting, to its request. */
 static void hand_conn_to_request(struct mk_upstream_conn *c)
 {
@@ -100,6 +107,7 @@ static void hand_conn_to_request(struct mk_upstream_conn *c)
         mk_upstream_conn_set_user_callback(c);
     mk_list_add_last(&o->lent, &c->backend_link);
     c->chosen = o->server->index;
+    begin_attempt(c);
     if (o->cells)
         mk_stat_add(&o->cells[MK_UPSTREAM_STATS_REQUESTS], 1);
 }
@@ -230,6 +238,8 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
             mk_conn_limit_release_slot(limit, rule.backend, slot);
         mk_wait_queue_wake_older(o);
         l->chosen = o->server->index;
+        begin_attempt(l);
+        mk_conn_attempt_end(l, e);
         if (!mk_health_is_local_shortage(e))
             report_failure(o, e, NULL);
         return e;
@@ -592,6 +602,7 @@ static void exclude_failed_server(struct mk_upstream_conn *c)
 /* Called when connecting has failed: tries the next address or server, waits, or fails. */
 static void connect_to_next(struct mk_upstream_conn *c)
 {
+    mk_conn_attempt_end(c, c->error);
     if (!c->options.address.p)
         exclude_failed_server(c);
     close_failed_conn(c);
@@ -605,8 +616,10 @@ static void on_connect_event(void *ctx, unsigned which)
     struct mk_upstream_conn *c = ctx;
     if (c->state.current == MK_UPSTREAM_CONN_BROKEN)
         connect_to_next(c);
-    if (c->state.current == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.current == MK_UPSTREAM_CONN_OPEN) {
+        mk_conn_attempt_connected(c);
         mk_upstream_conn_set_user_callback(c);
+    }
     c->on_ready(c->ctx, which);
 }
 
@@ -677,6 +690,8 @@ void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *c)
     if (c->is_answered)
         return;
     c->is_answered = true;
+    if (c->attempt)
+        c->attempt->first_byte_us = mk_clock_us();
     if (c->chosen >= 0)
         mk_upstream_stats_add_latency(chosen_server(c)->shared, mk_clock_us() - c->began_us);
 }
@@ -685,6 +700,7 @@ void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_
 {
     if (!c)
         return;
+    mk_conn_attempt_end(c, c->fault);
     mk_list_remove(&c->changed);
     if (c->waits_since_ms)
         dequeue(c);

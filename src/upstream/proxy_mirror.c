@@ -116,6 +116,7 @@ void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
     mirrored_request.resumes = NULL;
     mirrored_request.limits.max_tries = 1;
     mirrored_request.conn.server = -1;
+    mirrored_request.conn.request = NULL;
     mirrored_request.conn.client = NULL; /* no client waits for the copy, which may outlive the original
                                             request */
     mirrored_request_start(worker, m, &mirrored_request);

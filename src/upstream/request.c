@@ -132,6 +132,7 @@ static bool attempt_failover(struct mk_upstream_request *c)
     c->options.server = -1;
     c->options.fresh = c->wants_fresh;
     c->limits.max_tries--;
+    mk_upstream_conn_set_error(c->conn, -EHOSTDOWN, "the server is down");
     mk_upstream_request_state_cancel(c, MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
     mk_upstream_request_receive_reset(c);

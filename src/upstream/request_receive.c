@@ -284,6 +284,7 @@ static int accept_head(struct mk_upstream_request *c)
     mk_str key = mk_str_of(c->upgrade + c->upgrade_len, c->accept_len);
     if (status == 101 && key.len && !mk_codec_http_has_accept_key(&c->input.reply.head.fields, key))
         return -EPROTO;
+    mk_upstream_conn_set_status(c->conn, status);
     c->problem = "no memory for the head of the response";
     c->length = response_length(c);
     c->is_local_redirect = c->codec->is_cgi && mk_response_head_is_local_redirect(&c->input.reply.head);

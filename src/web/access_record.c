@@ -37,6 +37,17 @@ uint64_t mk_access_record_sent(const struct mk_access_record *r)
     return r->content_sent;
 }
 
+const char *mk_access_record_reason(const struct mk_access_record *r)
+{
+    bool is_known = r->reason && (r->is_reason_set || r->outcome == MK_OUTCOME_OK);
+    return is_known ? r->reason : mk_outcome_name(r->outcome);
+}
+
+uint64_t mk_access_record_received(const struct mk_access_record *r)
+{
+    return r->content_received;
+}
+
 uint64_t mk_access_record_duration_us(const struct mk_access_record *r)
 {
     return r->began_us ? mk_clock_us() - r->began_us : r->duration_ms * 1000;

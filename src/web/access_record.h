@@ -15,6 +15,11 @@ struct mk_access_record {
     const struct mk_response *response; /* NULL: no response was started */
     unsigned status;                    /* 0: no response was started */
     enum mk_outcome outcome;
+    const char
+        *reason; /* set by mk_request_set_reason(); else the name of the plugin that has responded; NULL:
+                         * neither */
+    bool is_reason_set;
+    uint64_t content_received;
     uint64_t content_sent; /* bytes sent after the head, including transfer coding */
     uint64_t duration_ms;
     uint64_t began_us; /* 0: not measured */

@@ -626,6 +626,11 @@ void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome outcome, uint64_t co
         .response = x->response.sealed ? &x->response : NULL,
         .status = x->response.sealed ? x->response.status : 0,
         .outcome = outcome,
+        .reason = x->reason            ? x->reason
+                  : x->deciding_plugin ? x->deciding_plugin->name
+                                       : NULL,
+        .is_reason_set = x->reason,
+        .content_received = x->content_received,
         .content_sent = content_sent,
         .duration_ms = now_ms - x->request.now_ms,
         .began_us = x->began_us,

@@ -337,6 +337,11 @@ mk_str mk_request_user(const struct mk_request *r)
     return user ? *user : (mk_str){NULL, 0};
 }
 
+void mk_request_set_reason(struct mk_request *r, const char *reason)
+{
+    mk_exchange_of(r)->reason = reason;
+}
+
 /* ---- The log ---- */
 
 /* In JSON, the details of the request are members, which precede the fields of the message. */
@@ -352,12 +357,33 @@ static void log_json(const struct mk_request *r, struct mk_log *log, enum mk_log
         mk_json_string(mk_json_key(&w, "method"), mk_str_first(r->method_text, METHOD_SHOWN));
         mk_json_string(mk_json_key(&w, "target"), mk_str_first(r->target_text, TARGET_SHOWN));
     }
+    if (r->id.p)
+        mk_json_string(mk_json_key(&w, "request_id"), r->id);
     if (given && given->json.len) {
         mk_buf_add_char(&text, ',');
         mk_buf_add(&text, given->json);
     }
     struct mk_log_fields all = {.json = mk_buf_str(&text)};
     mk_log_with_fields(log, level, message, text.failed ? given : &all);
+}
+
+/* Long messages are truncated, and not the ID that follows them. */
+static void log_text(const struct mk_request *r, struct mk_log *log, enum mk_log_level level, mk_str message,
+                     mk_str peer)
+{
+    mk_str method = mk_str_first(r->method_text, METHOD_SHOWN);
+    mk_str target = mk_str_first(r->target_text, TARGET_SHOWN);
+    size_t around = sizeof "  from :  (request )" + method.len + target.len + peer.len + r->id.len;
+    bool has_id = r->id.p;
+    if (has_id)
+        message = mk_str_first(message, MESSAGE_MAX - around);
+    const char *before_id = has_id ? " (request " : "", *id = has_id ? r->id.p : "", *end = has_id ? ")" : "";
+    if (!method.p) /* the request line was invalid */
+        mk_log(log, level, "request from %.*s: %.*s%s%s%s", MK_STR_ARG(peer), MK_STR_ARG(message), before_id,
+               id, end);
+    else
+        mk_log(log, level, "%.*s %.*s from %.*s: %.*s%s%s%s", MK_STR_ARG(method), MK_STR_ARG(target),
+               MK_STR_ARG(peer), MK_STR_ARG(message), before_id, id, end);
 }
 
 void mk_request_write_log(const struct mk_request *r, struct mk_log *log, enum mk_log_level level,
@@ -369,13 +395,8 @@ void mk_request_write_log(const struct mk_request *r, struct mk_log *log, enum m
         mk_addr_format(r->peer, &peer);
     if (log && log->is_json)
         log_json(r, log, level, mk_str_first(message, log->message_len), mk_buf_str(&peer));
-    else if (!r->method_text.p) /* the request line was invalid */
-        mk_log(log, level, "request from %.*s: %.*s", MK_STR_ARG(mk_buf_str(&peer)), MK_STR_ARG(message));
     else
-        mk_log(log, level, "%.*s %.*s from %.*s: %.*s",
-               MK_STR_ARG(mk_str_first(r->method_text, METHOD_SHOWN)),
-               MK_STR_ARG(mk_str_first(r->target_text, TARGET_SHOWN)), MK_STR_ARG(mk_buf_str(&peer)),
-               MK_STR_ARG(message));
+        log_text(r, log, level, message, mk_buf_str(&peer));
 }
 
 static bool is_logged(const struct mk_request *r, enum mk_log_level level)
@@ -438,6 +459,7 @@ struct request_log_copy {
     struct mk_request request;
     struct mk_addr peer;
     char text[METHOD_SHOWN + TARGET_SHOWN];
+    char id[MK_REQUEST_ID_MAX + 1];
 };
 
 struct mk_request *mk_request_log_copy(const struct mk_request *r)
@@ -455,6 +477,10 @@ struct mk_request *mk_request_log_copy(const struct mk_request *r)
                                      .method_text = mk_str_of(m->text, method.len),
                                      .target_text = mk_str_skip(mk_buf_str(&text), method.len),
                                      .peer = &m->peer};
+    if (r->id.p) {
+        memcpy(m->id, r->id.p, r->id.len);
+        m->request.id = mk_str_of(m->id, r->id.len);
+    }
     return &m->request;
 }
 

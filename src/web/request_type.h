@@ -45,6 +45,9 @@ struct mk_request_target {
     const char *marks; /* marks of encoded bytes, see mk_path_decode_marked(); NULL: not computed yet */
 };
 
+enum { MK_REQUEST_ID_MAX = 64 }; /* maximum length of an ID that a proxy may set */
+
+struct mk_attempt;
 struct mk_request_attachment;
 struct mk_header;
 struct mk_vhosts;
@@ -98,8 +101,12 @@ struct mk_request {
     const struct mk_route *route; /* route of the last called handler; NULL: none */
     bool handler_found_nothing;   /* a handler declined with 404: nothing exists at the path */
     bool is_ambiguous;            /* a hook would have decided differently for a variant of the path */
+    bool trusts_proxy;            /* the peer is a trusted proxy, which may set the request ID */
+    bool logs_id;                 /* the access log contains the ID in every format */
     const struct mk_addr *peer;   /* address of the peer, or the client address that a hook has set */
+    mk_str id;                    /* request ID, NUL-terminated; absent: none is needed so far */
     struct mk_request_attachment *attached;
+    struct mk_attempt *attempts; /* attempts to obtain a response from backends; NULL: none are recorded */
     void *data;
 
     const struct mk_request_ops *ops; /* NULL: no body to read and no connection to resume */

@@ -107,6 +107,7 @@ struct mk_vhost {
     bool ranges;                    /* byte ranges are allowed */
     bool precompressed;
     bool dot_files;
+    bool records_attempts;                /* see mk_config_record_attempts() */
     bool has_own_access_log;              /* a plugin writes the access log of the host */
     mk_str written_at;                    /* file:line, for messages */
     const struct mk_vhost_config *source; /* configuration from which it was built */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "files/file_cache.h"
 #include "web/access_record.h"
+#include "web/random_pool.h"
 #include "web/spool_quota.h"
 #include "web/vhost.h"
 
@@ -23,6 +24,7 @@ struct mk_web_ctx {
                                       hosts */
     struct mk_file_cache files;
     struct mk_spool_quota spools;
+    struct mk_random_pool random;           /* for request IDs */
     const uint64_t *now_ms;                 /* clock of the loop; `now_ms` of a request is its time of
                                              * arrival */
     const struct mk_request_limits *limits; /* defaults for hosts, locations and requests without their own

@@ -79,15 +79,16 @@ static int many(struct duda_ctx *d)
 DUDA_SERVICE(after, DUDA_GET("/send", send_now, ""), DUDA_GET("/slow", slow, ""), DUDA_GET("/failing", failing, ""),
     DUDA_GET("/many", many, ""));
 """
+TRUSTED = "[SECURITY]\n    TrustedProxy 127.0.0.1\n"
 ENDS = "ends: {} 0 1 0 1 0"
 
 
-def load(monkey, folder, **settings):
-    return monkey(plugins=[services.build(folder, "after", SOURCE)], workers=1, **settings)
+def load(monkey, folder, top="", **settings):
+    return monkey(plugins=["security", services.build(folder, "after", SOURCE)], top=TRUSTED + top, workers=1, **settings)
 
 
 def isolate(monkey, folder):
-    return monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {services.build(folder, 'after', SOURCE)}\n", sections="[ROUTES]\n    /* isolate after\n")
+    return monkey(plugins=["security", "isolate"], top=f"{TRUSTED}[ISOLATE]\n    Service {services.build(folder, 'after', SOURCE)}\n", sections="[ROUTES]\n    /* isolate after\n")
 
 
 WAYS = {"loaded": load}

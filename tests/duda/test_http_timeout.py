@@ -10,6 +10,8 @@ import services
 from backend import Backend, response
 from http_call_service import start
 
+TRUSTED = "[SECURITY]\n    TrustedProxy 127.0.0.1\n"
+
 pytestmark = pytest.mark.skipif(not services.has("http"), reason="this build has no Duda")
 
 TIMED_OUT = "the exchange was not complete within timeout_ms"
@@ -95,12 +97,16 @@ def test_worker_serves_other_requests_during_a_call_with_a_timeout(monkey, site)
 
 def test_request_id_is_sent_on(monkey, site):
     with Backend(lambda request: response(request.get("X-Request-Id") or "none")) as backend:
-        caller = start(monkey, site, f"    Server {backend.address}\n")
+        caller = start(monkey, site, f"    Server {backend.address}\n{TRUSTED}", plugins=["security"])
         assert caller.call("/", fields=[("X-Request-Id", "abc-1")]).body == b"abc-1"
-        assert re.fullmatch(b"[0-9a-f]{16}", caller.call("/").body)
-        assert re.fullmatch(b"[0-9a-f]{16}", caller.call("/", fields=[("X-Request-Id", "not valid!")]).body)
+        assert re.fullmatch(b"[0-9a-f]{32}", caller.call("/").body)
+        assert re.fullmatch(b"[0-9a-f]{32}", caller.call("/", fields=[("X-Request-Id", "not valid!")]).body)
         assert caller.call("/", id="own").body == b"own"
         assert len(backend.requests[-1].all("X-Request-Id")) == 1
+        caller.server.stop()
+        caller.server.stop()
+        caller = start(monkey, site, f"    Server {backend.address}\n")
+        assert re.fullmatch(b"[0-9a-f]{32}", caller.call("/", fields=[("X-Request-Id", "abc-1")]).body), "the client is no trusted proxy"
         caller.server.stop()
         caller = start(monkey, site, f"    Server {backend.address}\n    SendRequestId off\n")
         assert caller.call("/", fields=[("X-Request-Id", "abc-1")]).body == b"none"

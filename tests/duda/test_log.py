@@ -64,7 +64,7 @@ def start(monkey, tmp_path):
     plugin = services.build(tmp_path, "shop", SOURCE.replace(SOURCE[SOURCE.index("static int run("):SOURCE.index("DUDA_SERVICE")], ""))
 
     def run(form, plugins=(), **options):
-        return monkey(plugins=[*plugins, plugin], server=f"ErrorLogFormat {form}", **options)
+        return monkey(plugins=[*plugins, "security", plugin], server=f"ErrorLogFormat {form}", top="[SECURITY]\n    TrustedProxy 127.0.0.1\n", **options)
 
     return run
 
@@ -79,7 +79,7 @@ def test_fields_follow_the_message_in_text(start):
     assert server.get("/orders/7?name=Ann%20%22B%22%0Aforged%3D1").status == 204
     line = next(x for x in server.log.splitlines() if "order placed" in x)
     assert re.search(r'\[info\] \d+: GET /orders/7\?name=.* from [^ ]+: order placed order=17 name="Ann \\"B\\"\?forged=1" ok=true price=1.5 '
-                     r'text=plain size=7 time=-1 a_b=x \(request [0-9a-f]{16}\)$', line), line
+                     r'text=plain size=7 time=-1 a_b=x \(request [0-9a-f]{32}\)$', line), line
     assert "forged" not in "".join(x for x in server.log.splitlines() if "order placed" not in x and "plain" not in x)
 
 
@@ -91,10 +91,10 @@ def test_fields_are_members_in_json(start):
     assert order["order"] == 17 and order["ok"] is True and order["price"] == 1.5 and order["text"] == "plain" and order["size"] == 7
     assert order["name"].startswith('Ann "B"\n\x1b","forged":"1') and "forged" not in order
     assert order["time_"] == -1 and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}", order["time"]) and order["a b"] == "x"
-    assert (order["request"], order["route"], order["method"], order["level"]) == ("abc-1", "GET /orders/:id", "GET", "info")
+    assert (order["request_id"], order["route"], order["method"], order["level"]) == ("abc-1", "GET /orders/:id", "GET", "info")
     assert order["target"].startswith("/orders/7?name=") and order["client"] and order["pid"] in server.workers
     plain = next(x for x in lines if x["message"].startswith("plain Ann"))
-    assert (plain["request"], plain["route"], plain["level"]) == ("abc-1", "GET /orders/:id", "warn") and "request abc-1" not in plain["message"]
+    assert (plain["request_id"], plain["route"], plain["level"]) == ("abc-1", "GET /orders/:id", "warn") and "request abc-1" not in plain["message"]
     wait_until(lambda: any("serves with" in x["message"] for x in objects(server)), "messages of the server are JSON, too")
 
 
@@ -102,7 +102,7 @@ def test_long_fields_are_omitted(start):
     server = start("json")
     assert server.get("/long").status == 204
     line = next(x for x in objects(server) if x["message"] == "long")
-    assert line["first"] == 1 and line["last"] == 2 and "long" not in line and line["route"] == "GET /long" and line["request"]
+    assert line["first"] == 1 and line["last"] == 2 and "long" not in line and line["route"] == "GET /long" and line["request_id"]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -113,9 +113,9 @@ def test_log_of_host_contains_fields(start, tmp_path, form):
         text = wait_until((tmp_path / "host.log").read_text, "the log of the host has the line")
         order = next(line for line in map(json.loads, text.splitlines()) if line["message"] == "order placed")
         assert (order["order"], order["name"], order["a b"], order["level"]) == (17, "a\0b", "x", "info")
-        assert (order["request"], order["route"], order["method"]) == ("abc-1", "GET /orders/:id", "GET") and order["client"] and order["time"]
+        assert (order["request_id"], order["route"], order["method"]) == ("abc-1", "GET /orders/:id", "GET") and order["client"] and order["time"]
         plain = next(line for line in map(json.loads, text.splitlines()) if line["message"].startswith("plain"))
-        assert plain["request"] == "abc-1" and "abc-1" not in plain["message"]
+        assert plain["request_id"] == "abc-1" and "abc-1" not in plain["message"]
         return
     expected = r' order placed order=17 name="a\?b" ok=true .* a_b=x \(request abc-1\)\n'
     wait_until(lambda: re.search(expected, (tmp_path / "host.log").read_text()), "the log of the host has the fields")

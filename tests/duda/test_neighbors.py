@@ -602,13 +602,13 @@ def test_request_id_is_in_the_log(site):
     assert site.get("/request-id", fields={"X-Request-Id": given}).text == given + "\n"
     site.reload()
     own = site.get("/request-id").text.strip()
-    assert re.fullmatch("[0-9a-f]{16}", own)
+    assert re.fullmatch("[0-9a-f]{32}", own)
     for expected in (given, own):
         wait_until(lambda: f'"{expected}"' in site.server.log or f"request {expected}" in site.server.log, "the line of the request")
     lines = [line for line in site.server.log.splitlines() if "order placed" in line]
     for line in lines:
         message = json.loads(line)
-        assert message["order"] == 17 and message["request"] and message["level"] == "info" and message["route"] == "GET /request-id"
+        assert message["order"] == 17 and message["request_id"] and message["level"] == "info" and message["route"] == "GET /request-id"
 
 
 def value(site, family, **labels):

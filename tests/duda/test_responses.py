@@ -174,7 +174,7 @@ DUDA_SERVICE(third,
 def prepare(monkey, site):
     site.add("a.html", "<p>a file", mtime=1_500_000_000)
     site.add("folder/b.txt", "b")
-    monkey(plugins=[services.build(site.path.parent, "third", SOURCE)])
+    monkey(plugins=["security", services.build(site.path.parent, "third", SOURCE)], top="[SECURITY]\n    TrustedProxy 127.0.0.1\n")
 
 
 @pytest.fixture
@@ -266,10 +266,10 @@ def test_early_hints_precede_the_response(server):
 
 def test_request_id_is_generated_or_taken_from_the_client(server):
     name = server.get("/logged").text
-    assert len(name) == 16
+    assert len(name) == 32
     server.err.wait_for(rf"said by me \(request {name}\)")
     assert server.get("/logged", fields=[("X-Request-Id", "a-1")]).text == "a-1"
-    assert len(server.get("/logged", fields=[("X-Request-Id", "a b")]).text) == 16
+    assert len(server.get("/logged", fields=[("X-Request-Id", "a b")]).text) == 32
 
 
 def test_client_may_leave_an_endless_response(server):

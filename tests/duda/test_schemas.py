@@ -655,7 +655,8 @@ DUDA_SERVICE(ended, DUDA_ANY("/all/:p/more", all, ""), DUDA_GET("/keep", keep, "
 
 
 def prepare_ended(monkey, site):
-    monkey(plugins=[services.build(site.path.parent, "ended", ENDED, packages=("small",))])
+    monkey(plugins=["security", services.build(site.path.parent, "ended", ENDED, packages=("small",))],
+           top="[SECURITY]\n    TrustedProxy 127.0.0.1\n")
 
 
 @pytest.fixture

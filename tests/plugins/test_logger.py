@@ -460,7 +460,7 @@ def test_logger_lines_may_be_very_long(start):
     ("    AccessLog a\n    Format {\"a\":\"%U\"\n", "14:12", "a format that begins with `{` is JSON, and ends with `}`"),
     ("    AccessLog a\n    Format {\"a\":\"%U\\\"}\n", "14:12", "a quote of the format is not closed"),
     ("    AccessLog a\n    Format \"%h \\\"%r\\\"\"\n", "14:12", "do not put quotes around a format"),
-    ("    AccessLog a\n    Format combinde\n", "14:12", "combined, common, json or a string with verbs"),
+    ("    AccessLog a\n    Format combinde\n", "14:12", "combined, common, json, detailed or a string with verbs"),
     ("    AccessLog a\n    Format " + "%{A}i " * 30 + "\n", "14:12", "its lines could have"),
     ("    AccessLog a\n    Except health\n", "14:12", "`health` is neither a path nor a status"),
     ("    AccessLog a\n    Only 404 700\n", "14:14", "`700` is neither a path nor a status"),

@@ -421,7 +421,7 @@ def test_security_proxy_protocol_must_be_global(guarded):
 
 @pytest.mark.parametrize("rules, message", [
     ("RealAddress Forwarded", "no effect without `TrustedProxy`"),
-    ("TrustedProxy 10.0.0.1", "no effect without RealAddress, RealScheme or ProxyProtocol"),
+    ("TrustedProxy 10.0.0.1", "no effect on addresses without RealAddress, RealScheme or ProxyProtocol"),
     ("TrustedProxy all\nRealAddress X-Real-IP", "`all` trusts every client: any of them can claim any address"),
 ])
 def test_security_incomplete_configuration_is_warned_of(guarded, rules, message):

@@ -105,8 +105,9 @@ MK_API struct mk_request *duda_request(struct duda_ctx *d);
 MK_API struct mk_response *duda_response(struct duda_ctx *d);
 MK_API struct mk_worker *duda_worker(struct duda_ctx *d);
 
-/** The request ID, for logs and for correlation across services: the client's X-Request-Id if it consists of
- * up to 64 letters, digits, `.`, `_` or `-`, otherwise 16 random digits. */
+/** The request ID, for logs and for correlation across services: mk_request_id(). It is the X-Request-Id that
+ * a trusted proxy has sent, or 32 random hexadecimal digits. For jobs and background tasks, the ID of the
+ * job. */
 MK_API mk_str duda_request_id(struct duda_ctx *d);
 
 /**

@@ -370,6 +370,12 @@ void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *l)
     l->n_answered = 1;
 }
 
+void mk_upstream_conn_set_status(struct mk_upstream_conn *l, unsigned status);
+void mk_upstream_conn_set_status(struct mk_upstream_conn *l, unsigned status)
+{
+    assert_true(l->is_acquired && status >= 100);
+}
+
 void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *why)
 {
     assert_true(l->is_acquired && !l->is_released);

@@ -109,6 +109,18 @@ void mk_request_resume(struct mk_request *r)
     (void)r;
 }
 
+int mk_request_add_context(struct mk_request *r)
+{
+    (void)r;
+    return 0;
+}
+
+void mk_request_set_reason(struct mk_request *r, const char *reason)
+{
+    (void)r;
+    (void)reason;
+}
+
 unsigned mk_spool_status(int error)
 {
     return error == -EMSGSIZE ? 413 : 500;

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tracing plugin: request IDs in logs, responses and requests to backends."""
+import json
+import re
+
+import pytest
+
+import services
+from backend import Backend, response
+from monkey import PROTOCOLS
+from proc import wait_until
+
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+RANDOM = re.compile(r"[0-9a-f]{32}")
+TRUSTED = "[SECURITY]\n    TrustedProxy 127.0.0.1\n"
+ID = "X-Request-Id"
+
+
+@pytest.fixture
+def start(monkey, site):
+    """Starts a server with request IDs."""
+    site.add("index.html", "hello")
+
+    def run(keys="RequestId on", plugins=(), top="", **how):
+        return monkey(plugins=["tracing", *plugins], top=f"{top}[TRACING]\n    {keys}\n", **how)
+
+    return run
+
+
+@pytest.fixture
+def backend():
+    with Backend(lambda request: response(",".join(request.all(ID)))) as each:
+        yield each
+
+
+def access_lines(server, n=1, path="access.log"):
+    return wait_until(lambda: (lines := (server.folder / path).read_text().splitlines()) and len(lines) >= n and lines, "the lines of the access log")
+
+
+# ---- The source of the ID ----
+
+@every_protocol
+def test_each_request_has_its_own_id(start):
+    server = start()
+    ids = [server.get("/")[ID] for _ in range(100)]  # more than one system call fetches
+    assert all(RANDOM.fullmatch(each) for each in ids) and len(set(ids)) == 100
+
+
+def test_id_is_off_by_default(start, backend):
+    server = start(keys="RequestId off", plugins=["proxy"], sections=f"[ROUTES]\n    /api proxy http://{backend.address}\n    /* static\n")
+    assert ID not in server.get("/")
+    assert server.get("/api").text == ""
+    assert server.get("/api", fields=[(ID, "client-1")]).text == "client-1", "the header of the client is unchanged"
+
+
+@every_protocol
+@pytest.mark.parametrize("given", ["a", "A-b_c.9", "x" * 64])
+def test_id_of_trusted_proxy_is_accepted(start, given):
+    server = start(plugins=["security"], top=TRUSTED)
+    assert server.get("/", fields=[(ID, given)])[ID] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a,b", 'a"b', "a/b", "a\xe9", "a=b", "\t"])
+def test_bad_id_of_trusted_proxy_is_replaced(start, given):
+    server = start(plugins=["security"], top=TRUSTED)
+    assert RANDOM.fullmatch(server.get("/", fields=[(ID, given)])[ID])
+
+
+def test_id_of_client_is_replaced(start):
+    assert RANDOM.fullmatch(start().get("/", fields=[(ID, "client-1")])[ID])
+    server = start(plugins=["security"], top=TRUSTED.replace("127.0.0.1", "192.0.2.1"))
+    assert RANDOM.fullmatch(server.get("/", fields=[(ID, "client-1")])[ID])
+
+
+def test_first_of_several_ids_counts(start):
+    server = start(plugins=["security"], top=TRUSTED)
+    answer = server.get("/", fields=[(ID, "one"), (ID, "two")])
+    assert answer.all(ID) == ["one"]
+
+
+def test_connections_with_proxy_header_are_clients(start):
+    """The header of the PROXY protocol does not prove that a proxy has set the headers of the request."""
+    server = start(plugins=["security"], top=TRUSTED + "    ProxyProtocol on\n")
+    with server.connect() as c:
+        c.send(b"PROXY TCP4 192.0.2.7 192.0.2.8 1000 80\r\nGET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: client-1\r\n\r\n")
+        assert RANDOM.fullmatch(c.read()[ID])
+
+
+# ---- Responses ----
+
+@every_protocol
+@pytest.mark.parametrize("target, method, status", [("/none", "GET", 404), ("/", "DELETE", 405), ("/", "HEAD", 200)])
+def test_error_responses_have_the_id(start, target, method, status):
+    answer = start().get(target, method)
+    assert answer.status == status and RANDOM.fullmatch(answer[ID])
+
+
+def test_rejected_requests_have_an_id(start):
+    server = start(plugins=["security"], top="[SECURITY]\n    Deny /*\n", server="AccessLog access.log\nAccessLogFormat json")
+    answer = server.get("/")
+    assert answer.status == 403 and RANDOM.fullmatch(answer[ID])
+    assert json.loads(access_lines(server)[0])["request_id"] == answer[ID]
+
+
+def test_rewritten_request_keeps_its_id(start, site):
+    site.add("new.html", "new")
+    server = start(plugins=["rewrite"], sections="[REWRITE]\n    Rewrite glob /old /new.html\n", server="AccessLog access.log")
+    answer = server.get("/old")
+    assert answer.text == "new" and len(answer.all(ID)) == 1
+    assert access_lines(server)[0].endswith(f'" {answer[ID]}')
+
+
+def test_each_host_decides(start, monkey, site):
+    site.add("index.html", "hello")
+    server = monkey(plugins=["tracing"], sections="""
+        [TRACING]
+            RequestId on
+        [HOST]
+            ServerName other.example
+            DocumentRoot site
+    """)
+    assert ID in server.get("/", host="x") and ID not in server.get("/", host="other.example")
+
+
+# ---- Backends ----
+
+@every_protocol
+def test_backend_receives_the_id(start, backend):
+    server = start(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address}\n")
+    for fields in ([], [(ID, "client-1")], [(ID, "one"), (ID, "two")]):
+        answer = server.get("/", fields=fields)
+        assert answer.text == answer[ID] and RANDOM.fullmatch(answer.text)
+
+
+def test_client_cannot_remove_the_id(start, backend):
+    server = start(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address}\n")
+    with server.connect() as c:
+        answer = c.get("/", fields=[("Connection", "x-request-id")])
+        assert answer.text == answer[ID]
+
+
+def test_response_of_backend_does_not_change_the_id(start):
+    with Backend(lambda request: response("x", fields=[(ID, "backend-1"), ("Set-Cookie", "a=b")])) as backend:
+        server = start(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address}\n")
+        answer = server.get("/")
+        assert RANDOM.fullmatch(", ".join(answer.all(ID))) and answer["Set-Cookie"] == "a=b"
+
+
+def test_scripts_receive_the_id(start, site):
+    site.add("id.cgi", '#!/bin/sh\nprintf "Content-Type: text/plain\\r\\n\\r\\n$HTTP_X_REQUEST_ID"\n', mode=0o755)
+    server = start(plugins=["cgi"], sections="[ROUTES]\n    *.cgi cgi\n    /* static\n")
+    answer = server.get("/id.cgi", fields=[(ID, "client-1")])
+    assert answer.text == answer[ID] and RANDOM.fullmatch(answer.text)
+
+
+# ---- Logs ----
+
+@pytest.mark.parametrize("form, pattern", [("combined", r'.*" ([0-9a-f]{32})'), ("json", r'\{.*"request_id":"([0-9a-f]{32})"\}'),
+                                           ("short", r".* to 127\.0\.0\.1.*, request ([0-9a-f]{32})")])
+def test_access_logs_contain_the_id(start, form, pattern):
+    server = start(server=f"AccessLog access.log\nAccessLogFormat {form}")
+    answer = server.get("/")
+    assert re.fullmatch(pattern, access_lines(server)[0])[1] == answer[ID]
+
+
+def test_requests_that_are_not_http_have_an_id_in_the_log(start):
+    server = start(server="AccessLog access.log\nAccessLogFormat json")
+    with server.connect() as c:
+        c.send(b"\x01\x02 nonsense\r\n\r\n").read()
+    assert json.loads(access_lines(server)[0])["status"] == 400
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_messages_about_a_request_contain_the_id(start, form):
+    with Backend() as backend:
+        address = backend.address
+    server = start(plugins=["proxy"], server=f"ErrorLogFormat {form}", sections=f"[ROUTES]\n    /* proxy http://{address}\n")
+    answer = server.get("/" + "x" * 2000)
+    assert answer.status == 502
+    line = wait_until(lambda: next((line for line in server.log.splitlines() if "GET" in line and "refused" in line), None), "the message about the request")
+    if form == "json":
+        assert json.loads(line)["request_id"] == answer[ID]
+    else:
+        assert line.endswith(f" (request {answer[ID]})")
+
+
+@pytest.mark.skipif(not (services.OBJECTS / "monkey-isolate.so").exists() or not services.has("small"), reason="this build has no Duda")
+def test_isolated_service_has_the_same_id(start, tmp_path):
+    service = services.build(tmp_path, "ids", """
+#include <duda.h>
+
+static int show(struct duda_ctx *d)
+{
+    duda_log(d, MK_LOG_INFO, "shown");
+    return duda_puts(d, duda_request_id(d).p);
+}
+
+DUDA_SERVICE(ids, DUDA_GET("/id", show, ""));
+""")
+    server = start(plugins=["isolate"], top=f"[ISOLATE]\n    Service {service}\n", sections="[ROUTES]\n    /* isolate ids\n")
+    answer = server.get("/id", fields=[(ID, "client-1")])
+    assert answer.text == answer[ID] and RANDOM.fullmatch(answer.text)
+    server.err.wait_for(rf"shown \(request {answer.text}\)")
