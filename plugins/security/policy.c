@@ -236,9 +236,8 @@ static void check_real_ip(struct mk_config *config, const struct security *all,
         mk_config_warn(config, s, s->real.name.p ? "RealAddress" : "RealScheme",
                        "no effect without `TrustedProxy`");
     else if (s->trusted.n && !place->real.trusted && !all->requires_proxy_header)
-        mk_config_warn(
-            config, s, "TrustedProxy",
-            "no effect on addresses without RealAddress, RealScheme or ProxyProtocol: the address "
+        mk_config_warn(config, s, "TrustedProxy",
+                       "no effect on addresses without RealAddress, RealScheme or ProxyProtocol: the address "
                        "of the connection is used");
 }
 

@@ -218,20 +218,12 @@ struct request_headers {
 
 /* ---- The client's fields ---- */
 
-/* Is it a header that mk_request_add_context() has set? A client cannot remove it through Connection. */
-static bool is_context_header(const struct mk_request *request, mk_str name)
-{
-    return mk_request_has_id(request) && mk_str_eq_nocase(name, MK_STR(MK_REQUEST_ID_HEADER));
-}
-
 /* Adds the names listed in Connection, except for standard connection options. False: too many names. */
-static bool connection_options_add(struct mk_proxy_connection_options *named,
-                                   const struct mk_request *request, mk_str connection)
+static bool connection_options_add(struct mk_proxy_connection_options *named, mk_str connection)
 {
     mk_str option;
     while (mk_header_list_next(&connection, &option)) {
-        if (mk_str_eq_nocase(option, MK_STR("keep-alive")) || mk_str_eq_nocase(option, MK_STR("close")) ||
-            is_context_header(request, option))
+        if (mk_str_eq_nocase(option, MK_STR("keep-alive")) || mk_str_eq_nocase(option, MK_STR("close")))
             continue;
         if (named->n == MK_PROXY_CONNECTION_OPTIONS_MAX)
             return false;
@@ -257,7 +249,7 @@ static bool headers_record_role(struct request_headers *l, enum mk_header_role r
         l->host = value;
     if (role == MK_ROLE_DESTINATION)
         l->destination = value;
-    return role != MK_ROLE_CONNECTION || connection_options_add(l->named, l->request, value);
+    return role != MK_ROLE_CONNECTION || connection_options_add(l->named, value);
 }
 
 static size_t base64_size(mk_str bytes)

@@ -35,7 +35,8 @@ mk_str mk_request_id(const struct mk_request *request)
     struct mk_request *r = (struct mk_request *)(uintptr_t)request;
     if (r->id.p || !r->arena) /* a copy for the log has no arena */
         return r->id.p ? r->id : MK_STR("-");
-    mk_str given = r->trusts_proxy ? mk_headers_find(&r->fields, MK_STR(MK_REQUEST_ID_HEADER)) : MK_STR_NULL;
+    mk_str given =
+        r->trusts_proxy ? mk_request_received_header(r, MK_STR(MK_REQUEST_ID_HEADER)) : MK_STR_NULL;
     r->id = is_valid_id(given) ? mk_arena_copy(r->arena, given) : generate_id(r);
     return r->id.p ? r->id : MK_STR("-");
 }
@@ -63,31 +64,7 @@ void mk_request_trust_proxy(struct mk_request *r)
 
 /* ---- Headers for other programs ---- */
 
-/* Replaces all lines with that name by one line. The server must not interpret the header itself. */
-static bool set_request_header(struct mk_request *r, mk_str name, mk_str value)
-{
-    struct mk_headers *all = &r->fields;
-    struct mk_header_field *at = mk_arena_alloc(r->arena, (all->n + 1) * sizeof *at);
-    if (!at)
-        return false;
-    unsigned n = 0;
-    memset(all->first, 0, sizeof all->first);
-    for (unsigned i = 0; i < all->n; i++) {
-        const struct mk_header_field *f = &all->at[i];
-        if (f->name.len == name.len && mk_str_eq_nocase(f->name, name))
-            continue;
-        at[n++] = *f;
-        if (f->id && !all->first[f->id])
-            all->first[f->id] = (uint8_t)n;
-    }
-    at[n++] = (struct mk_header_field){.name = name, .value = value};
-    all->at = at;
-    all->n = n;
-    return true;
-}
-
 int mk_request_add_context(struct mk_request *r)
 {
-    bool ok = !r->id.p || set_request_header(r, MK_STR(MK_REQUEST_ID_HEADER), r->id);
-    return ok ? 0 : -ENOMEM;
+    return r->id.p ? mk_request_set_header(r, MK_STR(MK_REQUEST_ID_HEADER), r->id) : 0;
 }
