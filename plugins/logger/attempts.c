@@ -63,10 +63,10 @@ static void add_property(struct mk_buf *out, const struct mk_attempt *a, enum at
     }
 }
 
-mk_str logger_attempts_print(const struct mk_request *request, enum attempt_property which,
-                             char buf[LOGGER_TEXT_MAX])
+mk_str logger_attempts_print(const struct mk_request *request, enum attempt_property which, char *buf,
+                             size_t cap)
 {
-    struct mk_buf text = mk_buf_fixed(buf, LOGGER_TEXT_MAX);
+    struct mk_buf text = mk_buf_fixed(buf, cap);
     for (const struct mk_attempt *a = mk_request_attempts(request); a && !text.failed; a = a->next) {
         size_t len = text.len;
         mk_buf_add(&text, len ? MK_STR(", ") : MK_STR(""));

@@ -3,7 +3,7 @@
 #ifndef LOGGER_ATTEMPTS_H
 #define LOGGER_ATTEMPTS_H
 
-#include "log_line.h"
+#include <monkey/request.h>
 
 enum attempt_property {
     ATTEMPT_ADDRESS,
@@ -16,8 +16,8 @@ enum attempt_property {
 };
 
 /* Writes a property of all attempts of the request as a list: "a, b". */
-mk_str logger_attempts_print(const struct mk_request *request, enum attempt_property which,
-                             char buf[LOGGER_TEXT_MAX]);
+mk_str logger_attempts_print(const struct mk_request *request, enum attempt_property which, char *buf,
+                             size_t cap);
 size_t logger_attempts_count(const struct mk_request *request);
 
 #endif

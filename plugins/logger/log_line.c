@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "attempts.h"
+#include "log_line.h"
 
 #include <monkey/host.h>
 #include <monkey/text.h>
 #include <monkey/tls.h>
 #include <monkey/worker.h>
 #include <time.h>
+
+#include "attempts.h"
 
 /* ---- The clock ---- */
 
@@ -287,7 +289,7 @@ static void add_received(struct line *line, const struct step *s)
 static void add_attempts(struct line *line, const struct step *s)
 {
     char buf[LOGGER_TEXT_MAX];
-    add_text(line, s, logger_attempts_print(line->request, (enum attempt_property)s->how, buf));
+    add_text(line, s, logger_attempts_print(line->request, (enum attempt_property)s->how, buf, sizeof buf));
 }
 
 static void add_attempt_count(struct line *line, const struct step *s)
