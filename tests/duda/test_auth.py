@@ -158,6 +158,10 @@ def provider(rsa_keys):
 
 @pytest.fixture
 def server(monkey, tmp_path, provider, monkeypatch):
+    return start_guard(monkey, tmp_path, provider, monkeypatch)
+
+
+def start_guard(monkey, tmp_path, provider, monkeypatch, jwt="", client=None):
     monkeypatch.setenv("OWN_SECRET", SECRET)
     service = services.build(tmp_path, "guard", SOURCE, packages=["auth", "jwt", "crypto"])
     top = f"""[JWT]
@@ -166,6 +170,7 @@ def server(monkey, tmp_path, provider, monkeypatch):
     Audience api
     JwksUrl {provider.issuer}/keys
     Realm shop
+{jwt}
 [JWT]
     Name own
     Issuer https://own.example
@@ -175,8 +180,7 @@ def server(monkey, tmp_path, provider, monkeypatch):
     Leeway 10s
     RolesClaim scope
 [HTTP_CLIENT]
-    Name {provider.address}
-    Server {provider.address}
+{client or f"    Name {provider.address}{chr(10)}    Server {provider.address}"}
 """
     return monkey(plugins=["upstream", "duda-http", "duda-auth", "duda-jwt", service], top=top)
 
@@ -376,6 +380,17 @@ def test_jwt_is_verified_with_the_keys_of_the_issuer(server, provider):
     reply = get(server, "/jwt/me")
     assert (reply.status, reply["WWW-Authenticate"]) == (401, 'Bearer realm="shop"')
     assert get(server, "/jwt/admin", bearer(token(provider.key, claims_of(provider)))).status == 403
+
+
+@needs_jwt
+@pytest.mark.parametrize("allowed", [True, False])
+def test_jwt_keys_are_fetched_with_the_named_section(monkey, tmp_path, provider, monkeypatch, allowed):
+    client = f"    Name web\n    AllowHosts {provider.address if allowed else 'login.example.org'}\n    AllowPrivate 127.0.0.1"
+    server = start_guard(monkey, tmp_path, provider, monkeypatch, "    HttpClient web", client)
+    server.allow("keys at", "EHOSTUNREACH", "jwt", "503")
+    reply = get(server, "/jwt/me", bearer(token(provider.key, claims_of(provider, roles=["staff"]))))
+    assert reply.status == (200 if allowed else 503), reply.text
+    assert not allowed or reply.text.startswith("Bearer user-1 staff")
 
 
 @needs_jwt

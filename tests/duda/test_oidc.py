@@ -49,13 +49,15 @@ def providers(key):
         yield {"a": a, "b": b}
 
 
-@pytest.fixture
-def server(monkey, tmp_path, providers, monkeypatch):
-    top = ""
+@pytest.fixture(params=["a section for each host", "one section"])
+def server(request, monkey, tmp_path, providers, monkeypatch):
+    is_one = request.param == "one section"
+    hosts = " ".join(p.address for p in providers.values())
+    top = f"[HTTP_CLIENT]\n    Name web\n    AllowHosts {hosts}\n    AllowPrivate 127.0.0.1\n" if is_one else ""
     for name, p in providers.items():
         (tmp_path / name).write_text(p.secret)
-        top += f"[OIDC]\n    Name {name}\n    Issuer {p.issuer}\n    Client shop\n    Secret file:{tmp_path / name}\n    RedirectUrl {p.callback}\n" \
-               f"[HTTP_CLIENT]\n    Name {p.address}\n    Server {p.address}\n"
+        top += f"[OIDC]\n    Name {name}\n    Issuer {p.issuer}\n    Client shop\n    Secret file:{tmp_path / name}\n    RedirectUrl {p.callback}\n"
+        top += "    HttpClient web\n" if is_one else f"[HTTP_CLIENT]\n    Name {p.address}\n    Server {p.address}\n"
     server = monkey(plugins=["upstream", "duda-http", "duda-oidc", services.build(tmp_path, "people", SOURCE, packages=["oidc"])], top=top, workers=2)
     server.allow("OpenID Connect: ", "duda_oidc_log_in")
     return server

@@ -34,20 +34,24 @@ static bool split_url(mk_str url, bool secure, mk_str *host, mk_str *path)
     return host->len > 0;
 }
 
-int package_jwks_fetch(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
-                       struct duda_http_response *response)
+int package_jwks_fetch(struct duda_ctx *d, mk_str url, struct package_jwks_server server,
+                       struct duda_http_request *request, struct duda_http_response *response)
 {
     mk_str host, path;
-    if (!split_url(url, secure, &host, &path))
+    if (!split_url(url, server.secure, &host, &path))
         return duda_reason(d, -EHOSTUNREACH, "the scheme of the URL %.*s differs from that of the issuer",
                            MK_STR_ARG(url));
     host = duda_strdup(d, host);
-    request->target = duda_sprintf(d, "/%.*s", MK_STR_ARG(path));
-    if (!host.p || !request->target.p)
+    mk_str client = server.client.len ? duda_strdup(d, server.client) : host;
+    if (server.client.len)
+        request->url = url;
+    else
+        request->target = duda_sprintf(d, "/%.*s", MK_STR_ARG(path));
+    if (!host.p || !client.p || (!request->url.p && !request->target.p))
         return -ENOMEM;
-    struct duda_http_client *http = duda_http_find(d, host.p);
+    struct duda_http_client *http = duda_http_find(d, client.p);
     if (!http)
-        return duda_reason(d, -ENODEV, "no section [HTTP_CLIENT] has the Name %s", host.p);
+        return duda_reason(d, -ENODEV, "no section [HTTP_CLIENT] has the Name %s", client.p);
     int e = duda_http_fetch(d, http, request, response);
     if (e && duda_cancelled(d))
         return e;
@@ -55,19 +59,20 @@ int package_jwks_fetch(struct duda_ctx *d, mk_str url, bool secure, struct duda_
         return duda_reason(d, e == -ENOMEM ? e : -EHOSTUNREACH, "%s: %.*s", host.p,
                            MK_STR_ARG(response->error));
     if (response->status != 200)
-        (void)duda_reason(d, -EHOSTUNREACH, "%s responds with %u to the request for %s", host.p,
-                          response->status, request->target.p);
+        (void)duda_reason(d, -EHOSTUNREACH, "%s responds with %u to the request for /%.*s", host.p,
+                          response->status, MK_STR_ARG(path));
     return 0;
 }
 
 /* ---- Keys ---- */
 
-static int fetch_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
+static int fetch_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url,
+                      struct package_jwks_server server)
 {
     struct duda_http_request request = {.method = MK_STR_NULL};
     struct duda_http_response response;
     cache->failed_at = now_s(d); /* reset if the request succeeds */
-    int e = package_jwks_fetch(d, url, secure, &request, &response);
+    int e = package_jwks_fetch(d, url, server, &request, &response);
     if (!e && response.status != 200)
         e = -EHOSTUNREACH;
     struct duda_jwks *keys = e ? NULL : duda_jwks_new(response.body);
@@ -94,13 +99,14 @@ static bool has_just_failed(struct duda_ctx *d, const struct package_jwks *cache
 }
 
 /* Fetches the keys. If that fails, keeps the old ones for up to a day. */
-static int fetch_or_keep(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
+static int fetch_or_keep(struct duda_ctx *d, struct package_jwks *cache, mk_str url,
+                         struct package_jwks_server server)
 {
     if (are_fresh(d, cache)) /* another handler has fetched them meanwhile */
         return 0;
     int e = has_just_failed(d, cache)
                 ? duda_reason(d, -EHOSTUNREACH, "the keys at %.*s could not be fetched", MK_STR_ARG(url))
-                : fetch_keys(d, cache, url, secure);
+                : fetch_keys(d, cache, url, server);
     if (!e || !cache->keys || now_s(d) - cache->fetched_at >= KEPT_MAX_S || duda_cancelled(d))
         return e;
     duda_log(d, MK_LOG_WARN, "keys at %.*s cannot be fetched again: continuing with the old ones",
@@ -115,7 +121,8 @@ static mk_str lock_name(mk_str url)
 
 /* Fetches the keys unless the cache has current ones. While one handler fetches new keys, the others continue
  * with the old ones, if there are any. */
-int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
+int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str url,
+                        struct package_jwks_server server)
 {
     if (are_fresh(d, cache))
         return 0;
@@ -124,14 +131,15 @@ int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str u
         return 0;
     if (e)
         return e;
-    e = fetch_or_keep(d, cache, url, secure);
+    e = fetch_or_keep(d, cache, url, server);
     duda_unlock(d, lock_name(url));
     return e;
 }
 
 /* Fetches the keys again, because a token has an unknown key. Waits for another handler that does the
  * same. */
-static int fetch_new_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure)
+static int fetch_new_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str url,
+                          struct package_jwks_server server)
 {
     int e = duda_lock(d, lock_name(url), LOCK_MS);
     if (e)
@@ -139,20 +147,21 @@ static int fetch_new_keys(struct duda_ctx *d, struct package_jwks *cache, mk_str
     bool is_too_soon = cache->refetched_at && now_s(d) - cache->refetched_at < REFETCH_MIN_S;
     if (!is_too_soon) {
         cache->refetched_at = now_s(d);
-        e = fetch_keys(d, cache, url, secure);
+        e = fetch_keys(d, cache, url, server);
     }
     duda_unlock(d, lock_name(url));
     return e;
 }
 
-int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure,
-                        struct mk_buf *claims, mk_str token, const struct duda_jwt_rules *rules)
+int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str url,
+                        struct package_jwks_server server, struct mk_buf *claims, mk_str token,
+                        const struct duda_jwt_rules *rules)
 {
-    int e = package_jwks_ensure(d, cache, url, secure);
+    int e = package_jwks_ensure(d, cache, url, server);
     e = e ? e : duda_jwt_verify_jwks(claims, cache->keys, token, rules);
     if (e != -EKEYREVOKED)
         return e;
-    e = fetch_new_keys(d, cache, url, secure);
+    e = fetch_new_keys(d, cache, url, server);
     return e ? e : duda_jwt_verify_jwks(claims, cache->keys, token, rules);
 }
 

@@ -7,26 +7,33 @@
 #include <duda/crypto.h>
 #include <duda/http.h>
 
+/* How to reach a server that signs tokens. */
+struct package_jwks_server {
+    mk_str client; /* Name of the [HTTP_CLIENT] section; empty: the host (and port) of the URL */
+    bool secure;   /* URLs must begin with https://; otherwise with http:// */
+};
+
 /* The cache of one worker; initially zero. */
 struct package_jwks {
     struct duda_jwks *keys; /* NULL: not fetched yet */
     int64_t fetched_at, failed_at, refetched_at;
 };
 
-/* Sends a request to the server of an absolute URL with the [HTTP_CLIENT] section whose Name is the host (and
- * port) of the URL. Returns 0, or an error with a reason. A status other than 200 is no error, but records a
- * reason. `secure`: the URL must begin with https://; otherwise with http://. */
-int package_jwks_fetch(struct duda_ctx *d, mk_str url, bool secure, struct duda_http_request *request,
-                       struct duda_http_response *response);
+/* Sends a request to an absolute URL. Returns 0, or an error with a reason. A status other than 200 is no error,
+ * but records a reason. */
+int package_jwks_fetch(struct duda_ctx *d, mk_str url, struct package_jwks_server server,
+                       struct duda_http_request *request, struct duda_http_response *response);
 
 /* Verifies a token like duda_jwt_verify_jwks(), with the keys at `url`, and returns the results of that
  * function. If there are no keys, because the server does not respond, returns an error with a reason. Keys
  * are fetched again after an hour, and, at most once a minute, if a token has an unknown key. If the server
  * does not respond, the old keys remain valid for a day. */
-int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure,
-                        struct mk_buf *claims, mk_str token, const struct duda_jwt_rules *rules);
+int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str url,
+                        struct package_jwks_server server, struct mk_buf *claims, mk_str token,
+                        const struct duda_jwt_rules *rules);
 /* Fetches the keys unless the cache has current ones. Returns 0, or an error with a reason. */
-int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str url, bool secure);
+int package_jwks_ensure(struct duda_ctx *d, struct package_jwks *cache, mk_str url,
+                        struct package_jwks_server server);
 void package_jwks_close(struct package_jwks *cache);
 
 #endif

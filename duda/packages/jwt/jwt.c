@@ -106,10 +106,11 @@ static int verify_token(struct duda_ctx *d, struct jwt_section *section, mk_str 
                                          .leeway_s = s->leeway_ms / 1000,
                                          .issuer = s->base.location,
                                          .audience = s->audience};
+    const struct package_jwks_server server = {.client = s->http_client,
+                                               .secure = mk_str_starts(s->jwks_url, MK_STR("https://"))};
     int e = section->key
                 ? duda_jwt_verify(&claims, section->key, token, &rules)
-                : package_jwks_verify(d, &section->jwks, s->jwks_url,
-                                      mk_str_starts(s->jwks_url, MK_STR("https://")), &claims, token, &rules);
+                : package_jwks_verify(d, &section->jwks, s->jwks_url, server, &claims, token, &rules);
     if (!e)
         *json = duda_strdup(d, mk_buf_str(&claims));
     mk_buf_free(&claims);

@@ -10,7 +10,7 @@
 
 struct jwt_settings {
     struct package_settings base;
-    mk_str audience, jwks_url, key, roles_claim, realm;
+    mk_str audience, jwks_url, http_client, key, roles_claim, realm;
     enum duda_jwt_algorithm algorithm;
     uint32_t leeway_ms;
 };

@@ -29,8 +29,14 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(jwks_url),
      .max = 500,
-     .help = "URL of the public keys, a JWK set. An [HTTP_CLIENT] section must have the host of the URL as "
-             "Name."},
+     .help = "URL of the public keys, a JWK set."},
+    {.name = "HttpClient",
+     .type = MK_CONF_TEXT,
+     AT(http_client),
+     .max = 63,
+     .help =
+         "The Name of the [HTTP_CLIENT] section that fetches the keys. Its Server or AllowHosts must include "
+         "the host of JwksUrl. Default: the section whose Name is this host."},
     {.name = "Key",
      .type = MK_CONF_CUSTOM,
      AT(key),

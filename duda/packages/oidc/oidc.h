@@ -12,7 +12,7 @@ enum { OIDC_URL_MAX = 500, OIDC_SECRET_BYTES = 32, OIDC_SECRET_LEN = 43, OIDC_CL
 
 struct oidc_settings {
     struct package_settings base; /* the location is the issuer */
-    mk_str client, secret, redirect_url, logout_url, scope, token_store;
+    mk_str client, secret, redirect_url, logout_url, scope, token_store, http_client;
     uint32_t leeway_ms;
 };
 

@@ -48,6 +48,15 @@ static const struct mk_conf_key keys[] = {
      .max = 200,
      .help = "The scopes to request; one of them must be `openid`. Many providers send a refresh token only "
              "for `offline_access`."},
+    {.name = "HttpClient",
+     .type = MK_CONF_TEXT,
+     AT(http_client),
+     .max = 63,
+     .help =
+         "The Name of the [HTTP_CLIENT] section for requests to the provider. Its Server or AllowHosts must "
+         "include the hosts of the Issuer and of the URLs that the provider publishes. Default: for each "
+         "host, "
+         "the section with its Name."},
     {.name = "TokenStore",
      .type = MK_CONF_TEXT,
      AT(token_store),

@@ -78,6 +78,11 @@ static bool is_secure(const struct oidc_provider *p)
     return mk_str_starts(p->settings->base.location, MK_STR("https://"));
 }
 
+static struct package_jwks_server server_of(const struct oidc_provider *p)
+{
+    return (struct package_jwks_server){.client = p->settings->http_client, .secure = is_secure(p)};
+}
+
 /* Sends a request; the response must have the status 200 and fit the schema. If `refusal` is not NULL, it
  * receives the `error` of a response with the status 400 or 401, and the result is -EKEYREJECTED. */
 static int fetch_json(struct duda_ctx *d, struct oidc_provider *p, mk_str url,
@@ -87,7 +92,7 @@ static int fetch_json(struct duda_ctx *d, struct oidc_provider *p, mk_str url,
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
     struct duda_http_response *response = duda_alloc(d, sizeof *response); /* too large for the stack */
-    int e = response ? package_jwks_fetch(d, url, is_secure(p), request, response) : -ENOMEM;
+    int e = response ? package_jwks_fetch(d, url, server_of(p), request, response) : -ENOMEM;
     if (e)
         return provider_error(d, p, e, "the request to the provider failed");
     bool is_refusal = refusal && (response->status == 400 || response->status == 401);
@@ -134,7 +139,7 @@ static int fetch_endpoints(struct duda_ctx *d, struct oidc_provider *p)
 
 static int fetch_keys(struct duda_ctx *d, struct oidc_provider *p)
 {
-    int e = package_jwks_ensure(d, &p->jwks, p->endpoints.keys, is_secure(p));
+    int e = package_jwks_ensure(d, &p->jwks, p->endpoints.keys, server_of(p));
     if (!e)
         return 0;
     p->endpoints_at = 0; /* the URL of the keys may have changed */
@@ -236,7 +241,7 @@ int oidc_verify_token(struct duda_ctx *d, struct oidc_provider *p, mk_str token,
                                          .leeway_s = p->settings->leeway_ms / 1000,
                                          .issuer = p->settings->base.location,
                                          .audience = p->settings->client};
-    int e = package_jwks_verify(d, &p->jwks, p->endpoints.keys, is_secure(p), &claims, token, &rules);
+    int e = package_jwks_verify(d, &p->jwks, p->endpoints.keys, server_of(p), &claims, token, &rules);
     *json = e ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&claims));
     mk_buf_free(&claims);
     if (e == -EBADMSG || e == -EKEYREJECTED || e == -EKEYEXPIRED || e == -EKEYREVOKED)
