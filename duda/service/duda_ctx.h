@@ -6,6 +6,7 @@
 #include <duda.h>
 
 #include "fiber/fiber.h"
+#include "service/subscriber_counts.h"
 
 /* Marks rarely called functions, to keep them out of the hot path of every request. */
 #define DUDA_COLD __attribute__((cold, noinline))
@@ -26,12 +27,14 @@ struct duda_worker_ctx {
     struct duda_crash_slot *crash_slot;
     struct mk_timer dead_worker_timer; /* checks for draining workers with the same number that have died */
     struct duda_stall_detector *stall_detector;
-    struct mk_buf spare;                     /* output buffer for the next handler */
-    struct duda_ctx *volatile runs;          /* context of the handler that runs now; NULL: none */
-    struct duda_topic_table *topics;         /* NULL: none yet */
-    uint64_t *n_published;                   /* counter of published messages */
-    const struct duda_topic_relay *relay;    /* NULL: topics are local to this machine */
-    const struct duda_topic_log *topic_log;  /* kept messages of this machine */
+    struct mk_buf spare;                    /* output buffer for the next handler */
+    struct duda_ctx *volatile runs;         /* context of the handler that runs now; NULL: none */
+    struct duda_topic_table *topics;        /* NULL: none yet */
+    uint64_t *n_published;                  /* counter of published messages */
+    const struct duda_topic_relay *relay;   /* NULL: topics are local to this machine */
+    const struct duda_topic_log *topic_log; /* kept messages of this machine */
+    struct duda_subscriber_counts subscriber_counts;
+    bool has_uncounted_subscribers;          /* a warning was logged */
     struct mk_timer topic_timer;             /* runs if WebSockets must not miss kept messages */
     struct duda_lock_table *locks;           /* NULL: none yet */
     struct duda_symbolizer *symbolizer;      /* symbolizer of the current crash report; NULL: none */

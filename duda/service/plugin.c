@@ -133,6 +133,11 @@ static int load(struct mk_config *config, void **data)
     int e = load_topic_log(config, section, &settings->topic_log);
     if (e)
         return e;
+    settings->subscriber_counts =
+        mk_config_shared(config, "duda-subscribers", sizeof *settings->subscriber_counts);
+    if (!settings->subscriber_counts)
+        return -ENOMEM;
+    duda_subscriber_counts_init(settings->subscriber_counts);
     settings->rules = section->rules;
     settings->sse_keep_alive_ms = section->sse_keep_alive_ms;
     settings->after_tasks_max = section->after_tasks_max;

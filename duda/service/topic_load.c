@@ -35,7 +35,7 @@ static bool is_binary(const struct duda_topic *t)
 static bool have_equal_definitions(const struct duda_topic *a, const struct duda_topic *b)
 {
     return a->is_family == b->is_family && mk_str_eq(a->name, b->name) && is_binary(a) == is_binary(b) &&
-           a->keep == b->keep && a->keep_s == b->keep_s;
+           a->keep == b->keep && a->keep_s == b->keep_s && a->counts_subscribers == b->counts_subscribers;
 }
 
 static bool report_topic(struct mk_config *config, const struct duda_service *service,

@@ -187,9 +187,3 @@ struct duda_subscriber *duda_topic_table_find_lost(struct duda_topic_table *r)
                     return m;
     return NULL;
 }
-
-size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name)
-{
-    const struct duda_topic_entry *topic = *find_topic(r, name, mk_hash(&r->key, name));
-    return topic ? topic->n : 0;
-}

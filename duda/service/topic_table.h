@@ -33,6 +33,7 @@ struct duda_subscriber {
     struct duda_subscriber *sibling;    /* next subscription of the same owner; managed by the owner */
     struct duda_topic_entry *topic;
     void *owner;
+    bool is_counted; /* in the counts that all workers share */
     void (*on_message)(struct duda_subscriber *m,
                        struct duda_topic_delivery *delivery); /* may remove subscribers, including itself */
     /* For subscribers that must not miss kept messages; managed by the owner. */
@@ -63,6 +64,5 @@ void duda_topic_table_publish(struct duda_topic_table *r, struct duda_topic_deli
 void duda_topic_table_for_each(struct duda_topic_table *r, void (*fn)(struct duda_subscriber *m));
 /* Returns a subscriber that is_lost; NULL: none. */
 struct duda_subscriber *duda_topic_table_find_lost(struct duda_topic_table *r);
-size_t duda_topic_table_count_subscribers(const struct duda_topic_table *r, mk_str name);
 
 #endif

@@ -63,6 +63,18 @@ static size_t count_subscriptions(const struct duda_subscriber *list)
     return n;
 }
 
+static void count_subscriber(struct duda_worker_ctx *worker_ctx, mk_str topic, struct duda_subscriber *m)
+{
+    m->is_counted = duda_subscriber_counts_add(&worker_ctx->subscriber_counts, topic);
+    if (!m->is_counted && !worker_ctx->has_uncounted_subscribers)
+        mk_worker_log(
+            worker_ctx->worker, MK_LOG_WARN,
+            "topics: a worker counts the subscribers of at most %d topics, and there can be at most %d "
+            "workers: duda_topic_subscribers() returns too few",
+            (int)DUDA_SUBSCRIBER_TOPICS, (int)DUDA_CRASH_WORKERS_MAX);
+    worker_ctx->has_uncounted_subscribers = worker_ctx->has_uncounted_subscribers || !m->is_counted;
+}
+
 int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
                           const struct duda_topic *descriptor, void *owner,
                           void (*on_message)(struct duda_subscriber *m, struct duda_topic_delivery *delivery))
@@ -91,6 +103,8 @@ int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subsc
     }
     m->sibling = *list;
     *list = m;
+    if (descriptor->counts_subscribers)
+        count_subscriber(worker_ctx, topic, m);
     return 0;
 }
 
@@ -98,6 +112,8 @@ static void remove_subscription(struct duda_worker_ctx *worker_ctx, struct duda_
 {
     struct duda_subscriber *m = *at;
     *at = m->sibling;
+    if (m->is_counted)
+        duda_subscriber_counts_remove(&worker_ctx->subscriber_counts, duda_topic_table_name(m));
     duda_topic_table_remove(worker_ctx->topics, m);
     mk_mem_free(m);
 }
@@ -117,12 +133,15 @@ void duda_topics_unsubscribe_all(struct duda_worker_ctx *worker_ctx, struct duda
         remove_subscription(worker_ctx, list);
 }
 
-size_t duda_topic_subscribers(struct duda_ctx *d, const struct duda_topic *topic)
+int duda_topic_subscribers(struct duda_ctx *d, const struct duda_topic *topic, uint64_t *n)
 {
     struct full_name full;
     mk_str name = full_topic_name(duda_scope(d), topic, &full);
-    return d->worker_ctx->topics && name.p ? duda_topic_table_count_subscribers(d->worker_ctx->topics, name)
-                                           : 0;
+    *n = 0;
+    if (!name.p || !topic->counts_subscribers)
+        return -EINVAL;
+    *n = duda_subscriber_counts_sum(&d->worker_ctx->subscriber_counts, name);
+    return 0;
 }
 
 /* ---- Publishing ---- */

@@ -118,6 +118,8 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
     worker_ctx->topic_log = &settings->topic_log;
     check_dead_workers(&worker_ctx->dead_worker_timer);
     worker_ctx->crash_slot = duda_crash_table_acquire_slot(settings->crash_table, mk_worker_index(worker));
+    duda_subscriber_counts_open(&worker_ctx->subscriber_counts, settings->subscriber_counts,
+                                settings->crash_table, worker_ctx->crash_slot);
     duda_crash_report_install(worker_ctx);
     worker_ctx->stall_detector = duda_stall_detector_start(worker_ctx, duda_memory_is_dev_mode(worker_ctx));
     mk_worker_set_data(worker, self, worker_ctx);

@@ -19,6 +19,7 @@ struct duda_plugin_config {
     struct duda_crash_table *crash_table;
     uint32_t n_published; /* statistics series that counts published messages */
     struct duda_topic_log topic_log;
+    struct duda_subscriber_counts_memory *subscriber_counts;
     struct duda_crash_policy rules;
     uint32_t sse_keep_alive_ms; /* 0: no comments */
     uint32_t after_tasks_max;

@@ -179,15 +179,17 @@ static int topics(struct duda_ctx *d)
                                      duda_topic_named(&family, large(64)), duda_topic_named(&family, large(70000))},
                             null_byte = duda_topic_named(&family, nul);
     struct duda_topic_message m;
+    uint64_t subscribers = 7;
     mk_str text;
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         EXPECT(duda_topic_subscribe(d, &bad[i]) == -EINVAL);
         EXPECT(duda_topic_publish(d, &bad[i], empty) == -EINVAL);
-        EXPECT(duda_topic_subscribers(d, &bad[i]) == 0);
+        EXPECT(duda_topic_subscribers(d, &bad[i], &subscribers) == -EINVAL && subscribers == 0);
         duda_topic_unsubscribe(d, &bad[i]);
     }
     EXPECT(duda_topic_subscribe(d, NULL) == -EINVAL && duda_topic_subscribe_after(d, NULL, empty) == -EINVAL);
-    EXPECT(duda_topic_publish(d, NULL, empty) == -EINVAL && duda_topic_subscribers(d, NULL) == 0);
+    EXPECT(duda_topic_publish(d, NULL, empty) == -EINVAL && duda_topic_subscribers(d, NULL, &subscribers) == -EINVAL);
+    EXPECT(duda_topic_subscribers(d, &a, &subscribers) == -EINVAL);
     EXPECT(duda_topic_subscribe_after(d, &a, empty) == -EINVAL);
     duda_topic_unsubscribe(d, NULL);
     EXPECT(duda_topic_publish(d, &a, large(DUDA_TOPIC_MESSAGE_MAX + 1)) == -EMSGSIZE);

@@ -88,7 +88,7 @@ static int session_change(struct duda_ctx *d)
 
 /* ---- duda/topic.h and duda/lock.h: held while the client is connected ---- */
 
-DUDA_TOPIC(topic, K_TEXT);
+DUDA_TOPIC(topic, K_TEXT, .counts_subscribers = true);
 
 static int listen_and_lock(struct duda_ctx *d)
 {
@@ -105,7 +105,10 @@ static int listen_and_lock(struct duda_ctx *d)
 static int lock_get(struct duda_ctx *d)
 {
     struct duda_store_lock lock;
-    show_number(d, "members", (long long)duda_topic_subscribers(d, &topic));
+    uint64_t members;
+    if (duda_topic_subscribers(d, &topic, &members))
+        return 500;
+    show_number(d, "members", (long long)members);
     show_number(d, "lock", -duda_lock(d, K, 0));
     show_number(d, "wait", -duda_lock(d, MK_STR("other"), 10));
     show_number(d, "unlock", duda_unlock(d, MK_STR("other")));

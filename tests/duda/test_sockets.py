@@ -113,7 +113,7 @@ static int flood(struct duda_ctx *d)
     return e;
 }
 
-DUDA_TOPIC(lobby_topic, "lobby");
+DUDA_TOPIC(lobby_topic, "lobby", .counts_subscribers = true);
 
 static void on_message(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
 {
@@ -156,7 +156,9 @@ static int say(struct duda_ctx *d)
     int e = duda_read_all(d, 100000, &text);
     if (!e)
         e = duda_topic_publish(d, &lobby_topic, text);
-    return e ? e : duda_printf(d, "%zu", duda_topic_subscribers(d, &lobby_topic));
+    uint64_t n = 0;
+    e = e ? e : duda_topic_subscribers(d, &lobby_topic, &n);
+    return e ? e : duda_printf(d, "%zu", (size_t)n);
 }
 
 static int stream(struct duda_ctx *d)

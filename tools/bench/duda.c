@@ -59,7 +59,7 @@ static int echo_sequentially(struct duda_ctx *d)
     return e;
 }
 
-DUDA_TOPIC(all, "all");
+DUDA_TOPIC(all, "all", .counts_subscribers = true);
 
 static int open_websocket_in_topic(struct duda_ctx *d)
 {
@@ -71,7 +71,9 @@ static int open_websocket_in_topic(struct duda_ctx *d)
 static int publish_to_topic(struct duda_ctx *d)
 {
     int e = duda_topic_publish(d, &all, MK_STR("a message for all of them"));
-    return e ? e : duda_printf(d, "%zu\n", duda_topic_subscribers(d, &all));
+    uint64_t n = 0;
+    e = e ? e : duda_topic_subscribers(d, &all, &n);
+    return e ? e : duda_printf(d, "%zu\n", (size_t)n);
 }
 
 static int crash(struct duda_ctx *d)

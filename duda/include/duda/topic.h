@@ -44,6 +44,8 @@ struct duda_topic {
     /** How many seconds the topic keeps a message. 0: until newer messages replace it; with `TopicRelay`,
      * until a day after the last message. */
     uint32_t keep_s;
+    /** Counts the subscribers, for duda_topic_subscribers(). */
+    bool counts_subscribers;
 };
 /** Topics with the same options, whose names begin with the same text. */
 struct duda_topic_family {
@@ -177,8 +179,18 @@ MK_API int duda_topic_publish_others(struct duda_websocket *socket, const struct
  * returned. Returns the same results as duda_topic_publish_from(). */
 MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_service_ref *owner,
                                  const struct duda_topic *topic, mk_str data);
-/** The number of subscribers in this worker. */
-MK_API size_t duda_topic_subscribers(struct duda_ctx *d, const struct duda_topic *topic);
+/**
+ * Sets *n to the number of subscribers (handlers and WebSockets) of a topic with `.counts_subscribers`, for
+ * example to show who is online (presence). The number includes all workers of this server, and those that
+ * drain after a reload; if a worker crashes, its subscribers disappear at once. Each worker counts at most 4,096
+ * topics. Returns 0, or -EINVAL: invalid name, or the topic does not count its subscribers.
+ *
+ *     uint64_t n;
+ *     int e = duda_topic_subscribers(d, &news, &n);
+ *     return e ? e : duda_printf(d, "%llu online\n", (unsigned long long)n);
+ */
+MK_API int duda_topic_subscribers(struct duda_ctx *d, const struct duda_topic *topic,
+                                  uint64_t *n) MK_API_MUST_USE;
 
 /** Subscribes the handler itself to a topic, for event streams. The subscription ends when the handler
  * returns. Returns the same results as duda_topic_attach(). */

@@ -39,6 +39,20 @@ static void subscribe(struct subscriber *v, const char *buffer)
     assert_int_equal(duda_topic_table_add(sizes, mk_str_from_c(buffer), &v->member), 0);
 }
 
+static size_t n_counted;
+
+static void count_if_in_hall(struct duda_subscriber *m)
+{
+    n_counted += mk_str_eq(duda_topic_table_name(m), MK_STR("hall"));
+}
+
+static size_t count_subscribers_of_hall(void)
+{
+    n_counted = 0;
+    duda_topic_table_for_each(sizes, count_if_in_hall);
+    return n_counted;
+}
+
 static void setup(void)
 {
     sizes = duda_topic_table_new();
@@ -108,7 +122,7 @@ static void topic_table_subscriber_may_unsubscribe_others_during_delivery(void *
     publish("hall");
     assert_int_equal(first_topic[1].received, 0);
     assert_int_equal(first_topic[2].received, 1);
-    assert_int_equal(duda_topic_table_count_subscribers(sizes, MK_STR("hall")), 1);
+    assert_int_equal(count_subscribers_of_hall(), 1);
 }
 
 static void publish_to_bar(void)
@@ -131,7 +145,7 @@ static void topic_table_subscriber_may_unsubscribe_during_nested_delivery(void *
         assert_int_equal(first_topic[i].received, 1);
         assert_int_equal(second_topic[i].received, 1);
     }
-    assert_int_equal(duda_topic_table_count_subscribers(sizes, MK_STR("hall")), SUBSCRIBERS - 1);
+    assert_int_equal(count_subscribers_of_hall(), SUBSCRIBERS - 1);
 }
 
 int main(void)

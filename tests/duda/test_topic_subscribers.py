@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""duda_topic_subscribers(): the number of subscribers in all workers, also when workers die or are replaced."""
+import os
+import signal
+
+import pytest
+
+import services
+from monkey import PROTOCOLS
+from proc import wait_until
+from topic_service import Socket, Stream
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <duda/topic.h>
+#include <unistd.h>
+
+DUDA_TOPIC_FAMILY(rooms, "", .keep = 10, .counts_subscribers = true);
+
+static int count(struct duda_ctx *d)
+{
+    const struct duda_topic room = duda_topic_named(&rooms, duda_param(d, "topic"));
+    uint64_t n;
+    int e = duda_topic_subscribers(d, &room, &n);
+    return e ? e : duda_printf(d, "%llu", (unsigned long long)n);
+}
+
+static int events(struct duda_ctx *d)
+{
+    const struct duda_topic room = duda_topic_named(&rooms, duda_param(d, "topic"));
+    mk_str text;
+    int e = duda_topic_subscribe(d, &room);
+    e = e ? e : duda_sse_send(d, &(struct mk_sse_event){.name = MK_STR("open"), .data = duda_sprintf(d, "%d", (int)getpid())});
+    while (!e)
+        e = duda_topic_receive(d, MK_FOREVER, &text);
+    return e;
+}
+
+static int chat(struct duda_ctx *d)
+{
+    const struct duda_topic room = duda_topic_named(&rooms, duda_param(d, "topic"));
+    struct duda_websocket *s;
+    struct duda_message m;
+    int e = duda_websocket_open(d, NULL, NULL, &s);
+    e = e ? e : duda_topic_attach_after(d, s, &room, duda_query(d, "last_event_id"));
+    while (!e && (e = duda_websocket_receive(d, s, &m)) > 0)
+        e = 0;
+    return e;
+}
+
+DUDA_SERVICE(counting, DUDA_GET("/count/:topic", count), DUDA_GET("/events/:topic", events), DUDA_GET("/socket/:topic", chat));
+"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    return services.build(tmp_path_factory.mktemp("service"), "counting", SOURCE)
+
+
+@pytest.fixture
+def start(monkey, service):
+    return lambda workers=4, **how: monkey(plugins=[service], workers=workers, **how)
+
+
+def wait_for(server, n, topic="news"):
+    wait_until(lambda: all(server.get(f"/count/{topic}").text == str(n) for _ in range(5)), f"every worker counts {n}")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+def test_count_includes_all_workers(start, protocol):
+    server = start()
+    with server.connect() as c:
+        assert c.get("/count/news").text == "0"
+
+
+def test_count_follows_streams_and_websockets(start):
+    server = start()
+    streams = [Stream(server, reconnects=False) for _ in range(6)]
+    sockets = [Socket(server, reconnects=False) for _ in range(5)]
+    wait_for(server, 11)
+    assert server.get("/count/other").text == "0"
+    assert server.get("/count/" + "x" * 65).status == 500
+    for each in (streams[0], streams[1], sockets[0]):
+        each.close()
+    wait_for(server, 8)
+    for each in (*streams[2:], *sockets[1:]):
+        each.close()
+    wait_for(server, 0)
+
+
+@pytest.mark.processes("it kills workers")
+def test_subscribers_of_a_killed_worker_disappear(start):
+    server = start(workers=2)
+    server.allow("killed", "signal 9", "ended", "exit")
+    streams = [Stream(server, reconnects=False) for _ in range(12)]
+    wait_for(server, 12)
+    victim = server.workers[0]
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: victim not in server.workers and len(server.workers) == 2, "it is replaced")
+    wait_until(lambda: sum(s.thread.is_alive() for s in streams) < 12, "its streams end")
+    left = int(server.get("/count/news").text)
+    assert 0 < left < 12
+    wait_for(server, left)
+    os.kill(next(pid for pid in server.workers if pid != server.workers[-1]), signal.SIGKILL)
+    os.kill(server.workers[-1], signal.SIGKILL)
+    wait_for(server, 0)
+    Stream(server, reconnects=False)
+    wait_for(server, 1)
+
+
+@pytest.mark.processes("it reloads")
+def test_subscribers_survive_a_reload(start):
+    server = start()
+    streams = [Stream(server) for _ in range(6)]
+    wait_for(server, 6)
+    for _ in range(3):
+        before = [s.opened for s in streams]
+        server.tell(signal.SIGHUP)
+        wait_until(lambda b=before: all(s.opened > n for s, n in zip(streams, b)), "they reconnect to the new workers")
+        wait_for(server, 6)
