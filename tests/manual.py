@@ -107,6 +107,11 @@ def bring_along(folder, text):
         if key == "UserFile":
             path.write_text(USERS)
             path.chmod(0o600)
+    for name in re.findall(r"\sfile:(\S+)", text):
+        path, shipped = folder / name, ROOT / "conf/lists" / Path(name).name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.write_text(shipped.read_text() if shipped.exists() else "192.0.2.0/24\n")
     if "./monkey-hello.so" in text:
         subprocess.run(["cc", "-fPIC", "-shared", "-I", ROOT / "include", "-o", folder / "monkey-hello.so",
                         ROOT / "examples/plugin-hello/hello.c"], check=True, timeout=SECONDS)
@@ -134,7 +139,7 @@ def write_configuration(folder, text, page=None):
     """Writes the example with its system paths moved into `folder`; if a page is given, partial examples are completed."""
     user = pwd.getpwuid(os.geteuid()).pw_name
     text = complete(page, text) if page else text
-    text = re.sub(r"(?<=\s)/(srv|var/log|run|etc/monkey|etc/letsencrypt)\b", rf"{folder}/\1", text)
+    text = re.sub(r"(?:(?<=\s)|(?<=file:))/(srv|var/log|run|etc/monkey|etc/letsencrypt|usr/share/monkey)\b", rf"{folder}/\1", text)
     text = re.sub(r"^(\s+User\s+).*", rf"\g<1>{user}", text, flags=re.MULTILINE)
     bring_along(folder, text)
     for certificate, key in re.findall(r"^\s+Certificate\s+(\S+) (\S+)", text, re.MULTILINE):

@@ -104,26 +104,32 @@ static mk_str path_or_variant_at(const struct paths *p, size_t i)
     return i ? p->variants[i - 1] : p->path;
 }
 
-static bool is_request_exempt(const struct limits_exempt *e, const struct mk_request *request,
+static bool is_path_exempt(const struct limits_exempt *e, struct mk_request *request, mk_str path)
+{
+    if (limits_settings_match_paths(e->paths, e->n_paths, path))
+        return true;
+    for (size_t i = 0; i < e->n_when; i++)
+        if (mk_conditions_match_path(e->when[i], request, path, 0) == MK_REGEX_MATCH)
+            return true;
+    return false;
+}
+
+static bool is_request_exempt(const struct limits_exempt *e, struct mk_request *request,
                               const struct paths *p)
 {
     if (mk_network_set_contains(e->set, mk_request_client_addr(request)))
         return true;
     for (size_t i = 0; i <= p->n; i++)
-        if (!limits_settings_match_paths(e->paths, e->n_paths, path_or_variant_at(p, i)))
+        if (!is_path_exempt(e, request, path_or_variant_at(p, i)))
             return false;
     return true;
 }
 
-static bool rule_matches_path(const struct limits_rule *rule, mk_str path)
-{
-    return rule->n_paths == 0 || limits_settings_match_paths(rule->paths, rule->n_paths, path);
-}
-
-static bool rule_matches_any_path(const struct limits_rule *rule, const struct paths *p)
+static bool rule_matches_any_path(const struct limits_rule *rule, struct mk_request *request,
+                                  const struct paths *p)
 {
     for (size_t i = 0; i <= p->n; i++)
-        if (rule_matches_path(rule, path_or_variant_at(p, i)))
+        if (limits_rule_matches(rule, request, path_or_variant_at(p, i)))
             return true;
     return false;
 }
@@ -147,7 +153,7 @@ static uint64_t charge_path_and_variants(const struct limits_rule *rule, struct 
     if (!(rule->by & LIMITS_BY_PATH))
         return charge_path(rule, table, request, p->path);
     for (size_t i = 0; i <= p->n; i++) {
-        uint64_t wait = rule_matches_path(rule, path_or_variant_at(p, i))
+        uint64_t wait = limits_rule_matches(rule, request, path_or_variant_at(p, i))
                             ? charge_path(rule, table, request, path_or_variant_at(p, i))
                             : 0;
         longest = wait > longest ? wait : longest;
@@ -223,10 +229,10 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     if (is_request_exempt(&s->exempt, request, &p))
         return MK_NEXT;
     for (const struct limits_rule *rule = s->bandwidth.first; rule; rule = rule->next)
-        if (rule_matches_any_path(rule, &p) && !mark_rule_matched(s, rule, request))
+        if (rule_matches_any_path(rule, request, &p) && !mark_rule_matched(s, rule, request))
             return respond_error(response, 503);
     for (const struct limits_rule *rule = s->requests.first; rule; rule = rule->next) {
-        if (has_rule_matched(rule, request) || !rule_matches_any_path(rule, &p))
+        if (has_rule_matched(rule, request) || !rule_matches_any_path(rule, request, &p))
             continue;
         if (!mark_rule_matched(s, rule, request))
             return respond_error(response, 503);
@@ -263,7 +269,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
     (void)get_path_variants(request, &p); /* on_request() has rejected requests for which this fails */
     bool exempt = is_request_exempt(&s->exempt, request, &p);
     for (const struct limits_rule *rule = s->bandwidth.first; rule && n < LIST_MAX; rule = rule->next) {
-        if (!has_rule_matched(rule, request) && (exempt || !rule_matches_any_path(rule, &p)))
+        if (!has_rule_matched(rule, request) && (exempt || !rule_matches_any_path(rule, request, &p)))
             continue;
         mk_request_explain(request, "rate", "Bandwidth %.*s", MK_STR_ARG(rule->written));
         list[n++] = rule;

@@ -6,9 +6,15 @@
 #define AT(member) MK_CONF_AT(struct limits_settings, member)
 
 static const char requests_form[] =
-    "[PATH...] NUMBER/s|m|h|d [burst NUMBER] [by address|path|all|header NAME...]";
-static const char bandwidth_form[] =
-    "[PATH...] SIZE [burst SIZE] [after SIZE] [by response|address|path|all|header NAME...]";
+    "[PATH...] NUMBER/s|m|h|d [burst NUMBER] [by address|path|all|header NAME...] [when CONDITION...]";
+static const char bandwidth_form[] = "[PATH...] SIZE [burst SIZE] [after SIZE] [by "
+                                     "response|address|path|all|header NAME...] [when CONDITION...]";
+
+enum {
+    SUBJECTS = MK_CONDITION_PATH | MK_CONDITION_CONTAINS | MK_CONDITION_FROM | MK_CONDITION_METHOD |
+               MK_CONDITION_REFERER | MK_CONDITION_HOST | MK_CONDITION_SCHEME | MK_CONDITION_QUERY |
+               MK_CONDITION_HEADER | MK_CONDITION_COOKIE | MK_CONDITION_PARAMETER
+};
 
 /* ---- Words ---- */
 
@@ -40,6 +46,17 @@ struct line {
     /* rest of the line; strings after `burst` and `after`, absent if the keyword is missing */
     mk_str rest, burst, after;
 };
+
+/* Parses the conditions in the rest of the line, after `when`. */
+static bool parse_conditions(struct line *line, mk_str when)
+{
+    mk_str rest = line->rest;
+    line->rest = MK_STR("");
+    if (mk_str_trim(rest).len == 0)
+        return report_rule_error(line->ctx, when, "the last word", "a condition after it");
+    line->rule->when = mk_conditions_new(line->ctx);
+    return line->rule->when && mk_conditions_parse(line->rule->when, line->ctx, rest, SUBJECTS, false);
+}
 
 /* Parses the word after the keyword `name`. */
 static bool parse_keyword_value(struct line *line, mk_str name, mk_str *value)
@@ -86,6 +103,8 @@ static bool parse_counting_keys(struct line *line, mk_str by)
     while (mk_conf_ctx_word(line->ctx, &line->rest, &more)) {
         if (!more.p)
             return true;
+        if (mk_str_eq(more, MK_STR("when")))
+            return parse_conditions(line, more);
         if (alone)
             return report_rule_error(line->ctx, more, "one too many", "nothing after `all` or `response`");
         if (!parse_counting_key(line, more))
@@ -99,7 +118,7 @@ static bool parse_rate(struct line *line, mk_str word)
     struct limits_rule *rule = line->rule;
     if (line->has_rate)
         return report_rule_error(line->ctx, word, "unknown here",
-                                 line->is_bandwidth ? "burst, after or by" : "burst or by");
+                                 line->is_bandwidth ? "burst, after, by or when" : "burst, by or when");
     line->has_rate = true;
     if (line->is_bandwidth)
         return limits_rate_parse_bandwidth(word, &rule->rate) ||
@@ -119,6 +138,8 @@ static bool parse_rule_word(struct line *line, mk_str word)
         return parse_keyword_value(line, word, &line->after);
     if (mk_str_eq(word, MK_STR("by")))
         return parse_counting_keys(line, word);
+    if (mk_str_eq(word, MK_STR("when")))
+        return parse_conditions(line, word);
     return parse_rate(line, word);
 }
 
@@ -219,12 +240,27 @@ static bool add_exemption(const struct mk_conf_ctx *ctx, struct limits_exempt *e
     return mk_conf_ctx_append(ctx, &e->networks, &e->n_networks, &network, sizeof network);
 }
 
+/* Parses `when CONDITION...`, which is printed as one word. */
+static bool add_exempt_conditions(const struct mk_conf_ctx *ctx, struct limits_exempt *e, mk_str when,
+                                  mk_str text)
+{
+    struct mk_conditions *conditions = mk_conditions_new(ctx);
+    mk_str whole = mk_str_of(when.p, (size_t)(text.p + text.len - when.p));
+    if (mk_str_trim(text).len == 0)
+        return report_rule_error(ctx, when, "the last word", "a condition after it");
+    return conditions && mk_conditions_parse(conditions, ctx, text, SUBJECTS, false) &&
+           mk_conf_ctx_append(ctx, &e->words, &e->n_words, &whole, sizeof whole) &&
+           mk_conf_ctx_append(ctx, &e->when, &e->n_when, &conditions, sizeof(struct mk_conditions *));
+}
+
 static bool parse_exempt(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     mk_str word;
     while (mk_conf_ctx_word(ctx, &value, &word)) {
         if (!word.p)
             return true;
+        if (mk_str_eq(word, MK_STR("when")))
+            return add_exempt_conditions(ctx, field, word, value);
         if (!add_exemption(ctx, field, word))
             return false;
     }
@@ -263,8 +299,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(exempt),
-     .syntax = "networks and paths",
-     .help = MK_HELP("Clients and paths without limits."),
+     .syntax = "networks and paths, or when CONDITION...",
+     .help = MK_HELP("Clients, paths and requests without limits."),
      .parse = parse_exempt,
      .show = show_exempt},
     {.name = "DryRun",
@@ -300,6 +336,13 @@ void limits_settings_assign_ids(struct limits_settings *s, const struct mk_vhost
     s->has_ids = true;
     assign_rule_ids(s, &s->requests, name.len || !host ? name : mk_vhost_root(host));
     assign_rule_ids(s, &s->bandwidth, name.len || !host ? name : mk_vhost_root(host));
+}
+
+bool limits_rule_matches(const struct limits_rule *rule, struct mk_request *request, mk_str path)
+{
+    if (rule->n_paths && !limits_settings_match_paths(rule->paths, rule->n_paths, path))
+        return false;
+    return !rule->when || mk_conditions_match_path(rule->when, request, path, 0) != MK_REGEX_NO_MATCH;
 }
 
 bool limits_settings_match_paths(const struct mk_pattern *paths, size_t n, mk_str path)

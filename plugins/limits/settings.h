@@ -3,6 +3,7 @@
 #ifndef LIMITS_SETTINGS_H
 #define LIMITS_SETTINGS_H
 
+#include <monkey/condition.h>
 #include <monkey/plugin.h>
 
 #include "rate_table.h"
@@ -20,7 +21,8 @@ struct limits_rule {
     mk_str written;
     struct mk_pattern *paths; /* a path must match one of them; none: all paths match */
     size_t n_paths;
-    unsigned by; /* flags of enum limits_by */
+    struct mk_conditions *when; /* NULL: every request */
+    unsigned by;                /* flags of enum limits_by */
     mk_str header;
     uint64_t id;  /* identifies the rule, also across reloads */
     size_t index; /* index among all rules of the section */
@@ -40,7 +42,8 @@ struct limits_exempt {
     struct mk_network *networks;
     const struct mk_network_set *set; /* NULL: not built yet */
     struct mk_pattern *paths;
-    size_t n_networks, n_paths;
+    struct mk_conditions **when; /* each of them exempts requests */
+    size_t n_networks, n_paths, n_when;
     mk_str *words; /* networks and paths as written in the configuration */
     size_t n_words;
 };
@@ -58,6 +61,8 @@ extern const struct mk_conf_table limits_conf_table;
 /* Sets the ids of the section's rules, which differ for each host. */
 void limits_settings_assign_ids(struct limits_settings *s, const struct mk_vhost *host);
 
+/* Does the rule apply to a request for this path? A condition that cannot be decided counts as true. */
+bool limits_rule_matches(const struct limits_rule *rule, struct mk_request *request, mk_str path);
 bool limits_settings_match_paths(const struct mk_pattern *paths, size_t n, mk_str path);
 
 #endif

@@ -83,71 +83,6 @@ static bool match_glob(const struct rule *r, mk_str path, struct mk_regex_captur
     return true;
 }
 
-/* ---- Conditions ---- */
-
-static bool host_matches(const struct mk_request *request, mk_str word)
-{
-    char buf[256];
-    mk_str host = mk_request_host(request);
-    if (host.len > sizeof buf)
-        return false;
-    for (size_t i = 0; i < host.len; i++)
-        buf[i] = mk_char_lower(host.p[i]);
-    return mk_str_match(mk_str_of(buf, host.len), word);
-}
-
-static bool query_matches(const struct mk_request *request, mk_str word)
-{
-    mk_str query = mk_request_query(request);
-    return mk_str_match(query.p ? query : MK_STR(""), word);
-}
-
-/* Returns whether a name in the path begins with a dot and the host hides such names. A top-level
- * `.well-known` is public (RFC 8615). */
-static bool is_path_hidden(const struct mk_request *request)
-{
-    mk_str path = mk_request_path(request), known = MK_STR("/.well-known");
-    if (mk_request_shows_dot_files(request))
-        return false;
-    if (mk_str_starts(path, MK_STR("/.well-known/")) || mk_str_eq(path, known))
-        path = mk_str_skip(path, known.len);
-    for (size_t i = 0; i + 1 < path.len; i++)
-        if (path.p[i] == '/' && path.p[i + 1] == '.')
-            return true;
-    return false;
-}
-
-static bool file_exists(const struct mk_request *request)
-{
-    return !is_path_hidden(request) && mk_request_stat(request, mk_request_path(request), NULL) >= 0;
-}
-
-static bool condition_word_matches(const struct condition *c, const struct mk_request *request, mk_str word)
-{
-    switch (c->subject) {
-    case SUBJECT_HOST:
-        return host_matches(request, word);
-    case SUBJECT_METHOD:
-        return mk_str_eq(mk_request_method_name(request), word);
-    case SUBJECT_SCHEME:
-        return mk_str_eq(mk_request_scheme(request), word);
-    case SUBJECT_QUERY:
-        return query_matches(request, word);
-    case SUBJECT_FILE:
-    case SUBJECTS:
-    default:
-        return false;
-    }
-}
-
-static bool condition_holds(const struct condition *c, const struct mk_request *request)
-{
-    bool is = c->subject == SUBJECT_FILE && file_exists(request);
-    for (size_t i = 0; i < c->n && !is; i++)
-        is = condition_word_matches(c, request, c->words[i]);
-    return is != c->negated;
-}
-
 /* ---- Whole rules ---- */
 
 static bool match_regex(const struct rule *r, mk_str path, struct mk_regex_captures *out, const char **error)
@@ -174,36 +109,35 @@ static bool pattern_matches(const struct rule *r, mk_str path, struct mk_regex_c
     }
 }
 
-static bool all_conditions_hold(const struct rule *rule, const struct mk_request *request)
+/* A regular expression of a condition that exceeds its limit does not match, like that of a rule. */
+static bool all_conditions_hold(const struct rule *rule, struct mk_request *request, const char **error)
 {
-    for (const struct condition *c = rule->conditions; c; c = c->next)
-        if (!condition_holds(c, request))
-            return false;
-    return true;
+    enum mk_regex_result result =
+        rule->conditions ? mk_conditions_match(rule->conditions, request) : MK_REGEX_MATCH;
+    if (result == MK_REGEX_LIMIT)
+        *error = "a regular expression of a condition exceeded its step or memory limit";
+    return result == MK_REGEX_MATCH;
 }
 
-/* Ignores file conditions, which are checked only for the path itself and not for its variants. */
-static bool conditions_may_hold(const struct rule *rule, const struct mk_request *request)
+/* Ignores conditions on the path, which are checked only for the path itself and not for its variants. */
+static bool conditions_may_hold(const struct rule *rule, struct mk_request *request)
 {
-    for (const struct condition *c = rule->conditions; c; c = c->next)
-        if (c->subject != SUBJECT_FILE && !condition_holds(c, request))
-            return false;
-    return true;
+    return !rule->conditions || mk_conditions_match_path(rule->conditions, request, mk_request_path(request),
+                                                         MK_CONDITION_FILE | MK_CONDITION_PATH |
+                                                             MK_CONDITION_CONTAINS) != MK_REGEX_NO_MATCH;
 }
 
 bool rewrite_rule_checks_files(const struct rule *rule)
 {
-    const struct condition *c = rule->conditions;
-    while (c && c->subject != SUBJECT_FILE)
-        c = c->next;
-    return c;
+    return rule->conditions && mk_conditions_subjects(rule->conditions) & MK_CONDITION_FILE;
 }
 
-bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
-                          struct mk_regex_captures *out, const char **error)
+bool rewrite_rule_matches(const struct rule *rule, struct mk_request *request, struct mk_regex_captures *out,
+                          const char **error)
 {
     *error = NULL;
-    return pattern_matches(rule, mk_request_path(request), out, error) && all_conditions_hold(rule, request);
+    return pattern_matches(rule, mk_request_path(request), out, error) &&
+           all_conditions_hold(rule, request, error);
 }
 
 /* Returns whether the request's path is already below the target. In this case, the rule does not protect
@@ -227,7 +161,7 @@ static bool applies_to_variant(const struct rule *rule, const struct mk_request 
            !targets_own_path(rule, mk_request_path(request));
 }
 
-bool rewrite_rule_may_match_variants(const struct rule *rule, const struct mk_request *request,
+bool rewrite_rule_may_match_variants(const struct rule *rule, struct mk_request *request,
                                      const mk_str *variants, size_t n)
 {
     struct mk_regex_captures found;

@@ -4,13 +4,11 @@
 #include "rules.h"
 
 static const char *const kinds[] = {[KIND_PREFIX] = "prefix", [KIND_GLOB] = "glob", [KIND_REGEX] = "regex"};
-static const char *const subjects[] = {[SUBJECT_HOST] = "host",
-                                       [SUBJECT_METHOD] = "method",
-                                       [SUBJECT_SCHEME] = "scheme",
-                                       [SUBJECT_QUERY] = "query",
-                                       [SUBJECT_FILE] = "file"};
-
-#define SUBJECT_WORDS "host, method, scheme, query or file"
+enum {
+    SUBJECTS = MK_CONDITION_PATH | MK_CONDITION_CONTAINS | MK_CONDITION_FROM | MK_CONDITION_METHOD |
+               MK_CONDITION_REFERER | MK_CONDITION_HOST | MK_CONDITION_SCHEME | MK_CONDITION_QUERY |
+               MK_CONDITION_HEADER | MK_CONDITION_COOKIE | MK_CONDITION_PARAMETER | MK_CONDITION_FILE
+};
 
 /* Gets the next word, which is required. */
 static bool expect_word(const struct mk_conf_ctx *ctx, mk_str *rest, mk_str *word, const char *what)
@@ -31,78 +29,12 @@ static unsigned word_index(mk_str word, const char *const *words, unsigned n)
     return i;
 }
 
-/* ---- Conditions ---- */
-
-static bool check_condition_word(const struct mk_conf_ctx *ctx, enum subject subject, mk_str word)
-{
-    if (subject == SUBJECT_METHOD && !mk_is_token(word)) {
-        mk_conf_ctx_error(ctx, word, "`%.*s` is not a method", MK_STR_ARG(word));
-        return false;
-    }
-    if (subject == SUBJECT_SCHEME && !mk_str_eq(word, MK_STR("http")) && !mk_str_eq(word, MK_STR("https"))) {
-        mk_conf_ctx_error(ctx, word, "expected `http` or `https`, not `%.*s`", MK_STR_ARG(word));
-        return false;
-    }
-    if (subject == SUBJECT_FILE) {
-        mk_conf_ctx_error(ctx, word, "unexpected word after `file`, which tests the request path");
-        return false;
-    }
-    return true;
-}
-
-/* Returns a copy in lower case, because host names are compared in lower case. */
-static mk_str lowercase_copy(const struct mk_conf_ctx *ctx, mk_str s)
-{
-    char *buf = mk_conf_ctx_alloc(ctx, s.len + 1);
-    for (size_t i = 0; buf && i < s.len; i++)
-        buf[i] = mk_char_lower(s.p[i]);
-    return mk_str_of(buf, buf ? s.len : 0);
-}
-
-static bool add_condition_word(const struct mk_conf_ctx *ctx, struct condition *c, mk_str word)
-{
-    mk_str *words = mk_conf_ctx_alloc(ctx, (c->n + 1) * sizeof *words);
-    if (!words || !check_condition_word(ctx, c->subject, word))
-        return false;
-    if (c->n)
-        memcpy(words, c->words, c->n * sizeof *words);
-    words[c->n++] = c->subject == SUBJECT_HOST ? lowercase_copy(ctx, word) : word;
-    c->words = words;
-    return true;
-}
-
-static bool parse_condition(const struct mk_conf_ctx *ctx, struct condition *c)
-{
-    mk_str rest = mk_conf_ctx_value(ctx), word, name;
-    if (!expect_word(ctx, &rest, &name, SUBJECT_WORDS))
-        return false;
-    c->negated = mk_str_starts(name, MK_STR("!"));
-    c->subject = (enum subject)word_index(mk_str_skip(name, c->negated), subjects, SUBJECTS);
-    if (c->subject == SUBJECTS) {
-        mk_conf_ctx_error(ctx, name, "expected " SUBJECT_WORDS ", or one of them after a `!`, not `%.*s`",
-                          MK_STR_ARG(name));
-        return false;
-    }
-    while (mk_conf_ctx_word(ctx, &rest, &word)) {
-        if (!word.p && !c->n && c->subject != SUBJECT_FILE) {
-            mk_conf_ctx_error(ctx, name, "missing values of `%s`", subjects[c->subject]);
-            return false;
-        }
-        if (!word.p)
-            return true;
-        if (!add_condition_word(ctx, c, word))
-            return false;
-    }
-    return false;
-}
-
 static void parse_condition_line(const struct mk_conf_ctx *ctx, struct rules *rules)
 {
-    struct condition *c = mk_conf_ctx_alloc(ctx, sizeof *c);
-    if (!c || !parse_condition(ctx, c))
-        return;
-    c->next = rules->pending;
-    rules->pending = c;
+    if (!rules->pending)
+        rules->pending = mk_conditions_new(ctx);
+    if (rules->pending)
+        (void)!mk_conditions_parse(rules->pending, ctx, mk_conf_ctx_value(ctx), SUBJECTS, false);
 }
 
 /* ---- Rules ---- */
@@ -253,7 +185,7 @@ const struct mk_conf_table rewrite_rules_table = {
     .show_entry = show_config_line,
     .entry_syntax =
         "Redirect STATUS KIND PATTERN TARGET [!query] [nocase], Rewrite KIND PATTERN TARGET [!query] "
-        "[nocase] [last], or When [!]SUBJECT WORDS...; KIND is prefix, glob or regex",
+        "[nocase] [last], or When [not] SUBJECT VALUES...; KIND is prefix, glob or regex",
     .entry_help = MK_HELP("Rules, and conditions (`When`) for the next rule."),
     .size = sizeof(struct rules),
     .scope = MK_CONF_VHOST,

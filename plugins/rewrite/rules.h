@@ -3,6 +3,7 @@
 #ifndef REWRITE_RULES_H
 #define REWRITE_RULES_H
 
+#include <monkey/condition.h>
 #include <monkey/plugin.h>
 
 enum kind { KIND_PREFIX, KIND_GLOB, KIND_REGEX, KINDS };
@@ -23,16 +24,6 @@ struct target {
     bool is_url;     /* the target has a scheme and a host; otherwise it is a path */
 };
 
-enum subject { SUBJECT_HOST, SUBJECT_METHOD, SUBJECT_SCHEME, SUBJECT_QUERY, SUBJECT_FILE, SUBJECTS };
-
-struct condition {
-    enum subject subject;
-    bool negated;
-    mk_str *words; /* the condition is true if one of them matches */
-    size_t n;
-    struct condition *next;
-};
-
 struct rule {
     unsigned status; /* redirect status; 0: rewrite */
     enum kind kind;
@@ -40,7 +31,7 @@ struct rule {
     bool nocase, drop_query, last;
     struct mk_regex *regex; /* compiled when a host gets the rules; NULL for other kinds */
     struct target target;
-    struct condition *conditions; /* all of them must be true */
+    struct mk_conditions *conditions; /* NULL: none */
     /* The rule tests a file, and this or a later rule is a redirect, which would reveal whether the file
      * exists: limits and auth must check the current path before this rule is tried. */
     bool rechecks_access;
@@ -58,7 +49,7 @@ struct line {
 struct rules {
     struct rule *first, **end;
     struct line *lines, **lines_end;
-    struct condition *pending; /* conditions of the next rule */
+    struct mk_conditions *pending; /* conditions of the next rule; NULL: none */
 };
 
 extern const struct mk_conf_table rewrite_rules_table;
@@ -74,10 +65,10 @@ bool rewrite_target_expand(const struct rule *rule, const struct mk_request *req
 
 /* Returns whether the rule matches. *error is set only if a regex has exceeded its limit: then the rule does
  * not match. Defined in match.c. */
-bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
-                          struct mk_regex_captures *out, const char **error);
+bool rewrite_rule_matches(const struct rule *rule, struct mk_request *request, struct mk_regex_captures *out,
+                          const char **error);
 /* Returns whether the rule would match if the path were one of its variants. */
-bool rewrite_rule_may_match_variants(const struct rule *rule, const struct mk_request *request,
+bool rewrite_rule_may_match_variants(const struct rule *rule, struct mk_request *request,
                                      const mk_str *variants, size_t n);
 /* Returns whether the rule has a file condition. */
 bool rewrite_rule_checks_files(const struct rule *rule);

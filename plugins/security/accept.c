@@ -46,14 +46,13 @@ static enum mk_verdict read_proxy_header(struct mk_conn *c, struct security_work
  * admit some requests; a `Deny` rule with such conditions changes nothing. */
 static bool is_addr_denied(const struct security_policy *place, const struct mk_addr *peer)
 {
-    struct security_facts facts = {.peer = peer};
     struct security_walk walk = security_walk_of(place, peer);
     for (const struct security_rule *rule; (rule = security_walk_next(&walk));) {
-        if (rule->negated & SECURITY_FROM && !security_rule_excludes_network(rule, &facts))
+        if (!mk_conditions_match_addr(rule->conditions, peer))
             continue;
         if (rule->allows)
             return false;
-        if (rule->parts == SECURITY_FROM)
+        if (mk_conditions_subjects(rule->conditions) == MK_CONDITION_FROM)
             return true;
     }
     return false;
@@ -69,7 +68,7 @@ enum mk_verdict security_accept_check(struct mk_conn *c, const struct security *
         if (v != MK_NEXT)
             return v;
     }
-    if (!accept_policy || !(accept_policy->parts & SECURITY_FROM))
+    if (!accept_policy || !(accept_policy->subjects & MK_CONDITION_FROM))
         return MK_NEXT;
     const struct mk_addr *peer = mk_conn_client_addr(c);
     if (mk_network_set_contains(accept_policy->real.trusted, peer))

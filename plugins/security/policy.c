@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "conditions.h"
-
 #define AT(member) MK_CONF_AT(struct security_settings, member)
 
 static const char *const statuses[] = {"403", "404", "close", NULL};
@@ -90,9 +88,11 @@ const struct mk_conf_table security_table = {
     .n = MK_LEN(keys),
     .help = MK_HELP("Access rules, and the client address behind trusted proxies."),
     .entry = parse_security_key,
-    .entry_syntax =
-        "Allow|Deny [PATH...] [NETWORK...] [[not] path|contains|from|method|referer VALUE...]..., or "
-        "deny_hotlink PATH [HOST...]",
+    .entry_syntax = "Allow|Deny [PATH...] [NETWORK...] [[not] SUBJECT VALUE...]..., or deny_hotlink PATH "
+                    "[HOST...]; SUBJECT "
+                    "is path, contains, from, method, referer, host, scheme, query, header NAME, cookie NAME "
+                    "or parameter "
+                    "NAME",
     .entry_help =
         MK_HELP("Access rules in order: the first match decides. Requests that match no rule are allowed."),
     .size = sizeof(struct security_settings),
@@ -122,15 +122,24 @@ static void append_default_rules(struct security_policy *place, const struct sec
 {
     for (const struct security_rule *r = rules ? rules->first : NULL; r; r = r->next)
         place->rules[place->n++] = *r;
-    place->parts |= rules ? rules->parts : 0;
+    place->subjects |= rules ? rules->subjects : 0;
+}
+
+/* Marks the rules that are found by their networks. Returns the number of these networks. */
+static size_t mark_indexed_rules(const struct security_policy *place)
+{
+    size_t n, all = 0;
+    for (size_t i = 0; i < place->n; i++) {
+        place->rules[i].is_indexed = mk_conditions_networks(place->rules[i].conditions, &n);
+        all += n;
+    }
+    return all;
 }
 
 /* Indexes rules with `from` by network. The other rules are checked one by one. */
 static bool index_rules(struct mk_config *config, struct security_policy *place)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < place->n; i++)
-        n += security_rule_is_indexed(&place->rules[i]) ? place->rules[i].n_networks : 0;
+    size_t n = mark_indexed_rules(place);
     struct mk_network *networks = mk_config_alloc(config, (n + 1) * sizeof *networks);
     uint32_t *numbers = mk_config_alloc(config, (n + 1) * sizeof *numbers);
     place->others = mk_config_alloc(config, (place->n + 1) * sizeof *place->others);
@@ -138,26 +147,32 @@ static bool index_rules(struct mk_config *config, struct security_policy *place)
         return false;
     n = 0;
     for (uint32_t i = 0; i < place->n; i++) {
-        struct security_rule *r = &place->rules[i];
-        for (size_t j = 0; security_rule_is_indexed(r) && j < r->n_networks; j++, n++) {
-            networks[n] = r->networks[j];
+        size_t of_rule;
+        const struct mk_network *from = mk_conditions_networks(place->rules[i].conditions, &of_rule);
+        for (size_t j = 0; j < of_rule; j++, n++) {
+            networks[n] = from[j];
             numbers[n] = i;
         }
-        if (!security_rule_is_indexed(r))
+        if (!place->rules[i].is_indexed)
             place->others[place->n_others++] = i;
-        if (r->negated & SECURITY_FROM &&
-            !(r->except = mk_config_network_set(config, r->networks, NULL, r->n_networks)))
-            return false;
     }
     place->from = mk_config_network_set(config, networks, numbers, n);
     return place->from;
+}
+
+static bool lower_rules(struct mk_config *config, const struct security_rules *rules)
+{
+    for (const struct security_rule *r = rules->first; r; r = r->next)
+        if (!mk_conditions_lower_paths(r->conditions, config))
+            return false;
+    return true;
 }
 
 static bool build_rules(struct mk_config *config, struct security_policy *place, struct security_settings *s,
                         const struct security_rules *old)
 {
     size_t n = (s ? s->rules.n : 0) + (old ? old->n : 0);
-    if (s && s->ignore_case && !s->is_lower && !security_rules_to_lower(config, &s->rules))
+    if (s && s->ignore_case && !s->is_lower && !lower_rules(config, &s->rules))
         return false;
     if (s) {
         s->is_lower = s->ignore_case;

@@ -3,6 +3,7 @@
 #ifndef SECURITY_POLICY_H
 #define SECURITY_POLICY_H
 
+#include "networks.h"
 #include "real_ip.h"
 #include "rules.h"
 
@@ -30,7 +31,7 @@ struct security_policy {
     const struct mk_network_set *from; /* networks of rules with `from`, mapped to the rules' indexes */
     uint32_t *others;                  /* indexes of the other rules, in order */
     size_t n_others;
-    unsigned parts; /* the conditions that occur in the rules */
+    unsigned subjects; /* what the conditions of the rules test */
     bool ignore_case;
     unsigned status;
     struct security_real_ip real;

@@ -41,12 +41,20 @@ static bool find_real_client(const struct security_policy *place, struct mk_requ
     return mk_request_set_client_addr(request, &client.peer) == 0;
 }
 
-static const struct security_rule *find_matching_rule(const struct security_policy *place,
-                                                      struct security_facts *facts)
+/* A regular expression that exceeds its limit denies the request. */
+static bool rule_matches(const struct security_rule *rule, struct mk_request *request, mk_str path)
 {
-    struct security_walk walk = security_walk_of(place, facts->peer);
+    unsigned found = rule->is_indexed ? MK_CONDITION_FROM : 0;
+    enum mk_regex_result result = mk_conditions_match_path(rule->conditions, request, path, found);
+    return rule->allows ? result == MK_REGEX_MATCH : result != MK_REGEX_NO_MATCH;
+}
+
+static const struct security_rule *find_matching_rule(const struct security_policy *place,
+                                                      struct mk_request *request, mk_str path)
+{
+    struct security_walk walk = security_walk_of(place, mk_request_client_addr(request));
     const struct security_rule *rule;
-    while ((rule = security_walk_next(&walk)) && !security_rule_matches(rule, facts))
+    while ((rule = security_walk_next(&walk)) && !rule_matches(rule, request, path))
         ;
     return rule;
 }
@@ -82,10 +90,9 @@ static mk_str lowercase_for_rules(mk_str path, char *buf)
     return buf ? mk_str_of(buf, path.len) : path;
 }
 
-static bool is_path_denied(const struct security_policy *place, struct mk_request *request,
-                           struct security_facts *facts)
+static bool is_path_denied(const struct security_policy *place, struct mk_request *request, mk_str path)
 {
-    const struct security_rule *rule = find_matching_rule(place, facts);
+    const struct security_rule *rule = find_matching_rule(place, request, path);
     if (rule)
         explain_match(request, rule, mk_str_of(NULL, 0));
     return rule && !rule->allows;
@@ -93,18 +100,15 @@ static bool is_path_denied(const struct security_policy *place, struct mk_reques
 
 /* Checks the i-th variant. A rule that matches both the PATH_INFO after a script and the whole path does not
  * deny the PATH_INFO, because an earlier rule has allowed the path. */
-static bool is_variant_denied(const struct security_policy *place, struct security_facts *facts, mk_str path,
-                              size_t i)
+static bool is_variant_denied(const struct security_policy *place, struct mk_request *request, mk_str path,
+                              mk_str variant, size_t i)
 {
-    struct mk_request *request = (struct mk_request *)(uintptr_t)facts->request;
-    const struct security_rule *rule = find_matching_rule(place, facts);
-    struct security_facts whole = *facts;
-    whole.path = path;
+    const struct security_rule *rule = find_matching_rule(place, request, variant);
     if (!rule || rule->allows)
         return false;
-    if (mk_request_variant_kind(request, i) == MK_VARIANT_AFTER_SCRIPT && security_rule_matches(rule, &whole))
+    if (mk_request_variant_kind(request, i) == MK_VARIANT_AFTER_SCRIPT && rule_matches(rule, request, path))
         return false;
-    explain_match(request, rule, facts->path);
+    explain_match(request, rule, variant);
     return true;
 }
 
@@ -121,8 +125,7 @@ static size_t longest_path_len(mk_str path, const mk_str *variants, size_t n)
 static unsigned check_path_and_variants(const struct security_policy *place, struct mk_request *request)
 {
     mk_str path = mk_request_path(request);
-    struct security_facts facts = {.request = request, .peer = mk_request_client_addr(request), .path = path};
-    bool by_path = place->parts & (SECURITY_PATH | SECURITY_CONTAINS);
+    bool by_path = place->subjects & (MK_CONDITION_PATH | MK_CONDITION_CONTAINS);
     const mk_str *variants = NULL;
     size_t n = 0;
     unsigned status = by_path ? mk_request_variants(request, &variants, &n) : 0;
@@ -136,14 +139,12 @@ static unsigned check_path_and_variants(const struct security_policy *place, str
         if (!buf)
             return 503;
     }
-    facts.path = path = lowercase_for_rules(path, buf);
-    if (is_path_denied(place, request, &facts))
+    path = lowercase_for_rules(path, buf);
+    if (is_path_denied(place, request, path))
         return 403;
-    for (size_t i = 0; i < n; i++) {
-        facts.path = lowercase_for_rules(variants[i], other);
-        if (is_variant_denied(place, &facts, path, i))
+    for (size_t i = 0; i < n; i++)
+        if (is_variant_denied(place, request, path, lowercase_for_rules(variants[i], other), i))
             return 403;
-    }
     return 0;
 }
 

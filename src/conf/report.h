@@ -20,6 +20,8 @@ struct mk_conf_source_pos {
 /* Text for "`%.*s`" in a message, truncated to keep the message short. */
 #define MK_CONF_REPORT_ARG(s) ((int)mk_min((s).len, 64)), ((s).p ? (s).p : "")
 
+struct mk_conf_list;
+
 enum mk_conf_severity { MK_CONF_ERROR, MK_CONF_WARNING };
 
 struct mk_conf_problem {
@@ -40,6 +42,7 @@ struct mk_conf_report {
     size_t n_kept;
     size_t n_errors, n_warnings;    /* including dropped problems */
     bool no_memory;                 /* sticky: an allocation failed, so the result is incomplete */
+    struct mk_conf_list *lists;     /* lists of values that were read from files: setup/condition_file.c */
     const struct mk_arena *watched; /* arena in which the result is built; NULL: the arena of the report */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/network_set.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,13 @@
 
 enum kind { ADDRESSES, UNIX, ALL };
 enum { V4_BEFORE = 96 }; /* length of the prefix of IPv4-mapped addresses, in bits */
+/* A large set has an index by up to 16 bits of the address: the first ones of IPv4, and those after the prefix
+ * 2000::/3 of IPv6, which all addresses of the Internet share. */
+enum { INDEXED_MIN = 64, INDEX_BITS_MAX = 16 };
 
-#define NONE UINT32_MAX
+#define NONE    UINT32_MAX
+#define V4_BASE ((uint64_t)0xffff << 32) /* low half of ::ffff:0.0.0.0 */
+#define V6_BASE ((uint64_t)1 << 61)      /* high half of 2000:: */
 
 /* A network. During construction, each input network has a node, whose `first` is the network's number. */
 struct network_node {
@@ -20,24 +26,46 @@ struct network_node {
 };
 
 struct mk_network_set {
+    bool is_empty;
     uint32_t n;          /* networks with addresses, which come first */
     uint32_t unix_, all; /* indexes of the networks for Unix sockets and for all clients; NONE: not in the
                             set */
     uint32_t *numbers;
+    unsigned index_bits; /* 0: no index */
+    /* By slot of the index: the number of networks that begin before the addresses of the slot. The end of a
+     * slot is the next one. */
+    uint32_t *v4_slots, *v6_slots;
     struct network_node nodes[];
 };
 
+/* Returns about log2(n). */
+static unsigned index_bits_for(size_t n)
+{
+    unsigned bits = 0;
+    if (n < INDEXED_MIN)
+        return 0;
+    while (bits < INDEX_BITS_MAX && (size_t)2 << bits <= n)
+        bits++;
+    return bits;
+}
+
+/* Returns the number of slots of one address family, with the end of the last one. */
+static size_t count_slots(unsigned bits)
+{
+    return bits ? ((size_t)1 << bits) + 1 : 0;
+}
+
 size_t mk_network_set_size(size_t n)
 {
-    return sizeof(struct mk_network_set) + n * (sizeof(struct network_node) + sizeof(uint32_t));
+    return sizeof(struct mk_network_set) + n * (sizeof(struct network_node) + sizeof(uint32_t)) +
+           2 * count_slots(index_bits_for(n)) * sizeof(uint32_t);
 }
 
 static uint64_t read_be64(const uint8_t *p)
 {
-    uint64_t n = 0;
-    for (int i = 0; i < 8; i++)
-        n = n << 8 | p[i];
-    return n;
+    uint64_t n;
+    memcpy(&n, p, sizeof n);
+    return be64toh(n);
 }
 
 static uint64_t prefix_mask(unsigned bits)
@@ -109,12 +137,36 @@ static struct network_node make_network_node(const struct mk_network *v, uint32_
     return n;
 }
 
+static bool begins_before(const struct network_node *n, uint64_t high, uint64_t low)
+{
+    return n->high < high || (n->high == high && n->low < low);
+}
+
+static void fill_slots(struct mk_network_set *s)
+{
+    uint32_t v4 = 0, v6 = 0;
+    for (uint64_t i = 0; i < count_slots(s->index_bits); i++) {
+        while (v4 < s->n && begins_before(&s->nodes[v4], 0, V4_BASE + (i << (32 - s->index_bits))))
+            v4++;
+        while (v6 < s->n && begins_before(&s->nodes[v6], V6_BASE + (i << (61 - s->index_bits)), 0))
+            v6++;
+        s->v4_slots[i] = v4;
+        s->v6_slots[i] = v6;
+    }
+}
+
 struct mk_network_set *mk_network_set_build(void *memory, const struct mk_network *v, const uint32_t *numbers,
                                             size_t n)
 {
     struct mk_network_set *s = memory;
     uint32_t made = 0;
-    *s = (struct mk_network_set){.unix_ = NONE, .all = NONE, .numbers = (uint32_t *)(void *)(s->nodes + n)};
+    *s = (struct mk_network_set){.unix_ = NONE,
+                                 .all = NONE,
+                                 .is_empty = n == 0,
+                                 .numbers = (uint32_t *)(void *)(s->nodes + n),
+                                 .index_bits = index_bits_for(n)};
+    s->v4_slots = s->numbers + n;
+    s->v6_slots = s->v4_slots + count_slots(s->index_bits);
     for (size_t i = 0; i < n; i++)
         s->nodes[i] = make_network_node(&v[i], numbers ? numbers[i] : (uint32_t)i);
     qsort(s->nodes, n, sizeof *s->nodes, compare_nodes);
@@ -130,6 +182,7 @@ struct mk_network_set *mk_network_set_build(void *memory, const struct mk_networ
             add_node(s, made++);
         }
     }
+    fill_slots(s);
     return s;
 }
 
@@ -153,7 +206,12 @@ static uint32_t first_number_from(const struct mk_network_set *s, uint32_t netwo
 /* Returns the last network that begins at or before the address; NONE: none. */
 static uint32_t find_last_starting_before(const struct mk_network_set *s, uint64_t high, uint64_t low)
 {
-    uint32_t begin = 0, end = s->n;
+    const uint32_t whole[] = {0, s->n}, *range = whole;
+    if (s->index_bits && high == 0 && low - V4_BASE <= UINT32_MAX)
+        range = s->v4_slots + ((uint32_t)low >> (32 - s->index_bits));
+    else if (s->index_bits && high >> 61 == V6_BASE >> 61)
+        range = s->v6_slots + ((high - V6_BASE) >> (61 - s->index_bits));
+    uint32_t begin = range[0], end = range[1];
     while (begin < end) {
         uint32_t middle = begin + (end - begin) / 2;
         const struct network_node *n = &s->nodes[middle];
@@ -168,7 +226,7 @@ static uint32_t find_last_starting_before(const struct mk_network_set *s, uint64
 uint32_t mk_network_set_next(const struct mk_network_set *s, const struct mk_addr *p, uint32_t from)
 {
     uint32_t best = NONE;
-    if (!s)
+    if (!s || s->is_empty)
         return NONE;
     if (s->all != NONE)
         best = first_number_from(s, s->all, from);

@@ -598,12 +598,13 @@ static bool show_key_value(const void *in, size_t i, struct mk_buf *key, struct 
     }
 
 PAIRS_TABLE(
-    routes_table, "ROUTES", "PATTERN HANDLER [WORDS...]",
+    routes_table, "ROUTES", "PATTERN HANDLER [WORDS...], or When [not] SUBJECT VALUE...",
     "Maps paths to handlers. Routes are tried in order, until a handler answers. Without this "
     "section: `/* static`.",
     "In a pattern, `*` matches any sequence of characters and `?` one character; `/dir/*` is the "
     "folder and everything below it. `~ REGEX` is a regular expression (PCRE2), found anywhere in the "
-    "path. Handlers: `static`, `redirect STATUS URL`, `status STATUS "
+    "path. `When` adds a condition on the request to the next route. Handlers: `static`, `redirect STATUS "
+    "URL`, `status STATUS "
     "[TEXT]`, and those of plugins.");
 PAIRS_TABLE(error_pages_table, "ERROR_PAGES", "STATUS|4xx|5xx FILE",
             "Files to send instead of the built-in error pages.",

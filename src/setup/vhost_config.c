@@ -18,6 +18,7 @@
 #include "setup/keys.h"
 #include "setup/location.h"
 #include "setup/plugins.h"
+#include "setup/route_conditions.h"
 #include "setup/route_handlers.h"
 #include "setup/script_names.h"
 #include "web/redirect.h"
@@ -200,6 +201,40 @@ static bool bind_route(struct host_builder *b, const struct mk_conf_pair *pair, 
     return mk_route_handlers_bind(b->g, b->site, b->report, pair->entry, pair->value, route);
 }
 
+/* Parses `When CONDITION...`, for the next route. */
+static void bind_when(struct host_builder *b, const struct mk_conf_pair *pair, struct mk_conditions **pending)
+{
+    struct mk_conf_ctx ctx = {.arena = b->arena, .report = b->report, .entry = pair->entry};
+    if (!*pending)
+        *pending = mk_route_conditions_new(&ctx);
+    if (*pending)
+        mk_route_conditions_parse(*pending, &ctx, pair->value);
+}
+
+/* Returns the number of routes, which `routes` receives. */
+static size_t bind_conditional_routes(struct host_builder *b, struct mk_route *routes)
+{
+    const struct mk_conf_pairs *written = &b->site->routes;
+    struct mk_conditions *pending = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < written->n; i++) {
+        bool is_when = mk_str_eq_nocase(written->at[i].key, MK_STR("When"));
+        if (is_when)
+            bind_when(b, &written->at[i], &pending);
+        if (is_when && i + 1 == written->n)
+            mk_conf_report_error(b->report, &written->at[i].entry->at, "condition without a route after it");
+        if (is_when)
+            continue;
+        if (bind_route(b, &written->at[i], &routes[n])) {
+            if (pending)
+                mk_route_conditions_set(&routes[n], pending);
+            n++;
+        }
+        pending = NULL;
+    }
+    return n;
+}
+
 static void add_redirect_route(struct host_builder *b, struct mk_route *routes, size_t *n)
 {
     struct mk_redirect *to = alloc_zeroed(b, 1, sizeof *to);
@@ -330,8 +365,7 @@ static void build_routes(struct host_builder *b)
     add_redirect_route(b, routes, &n);
     for (size_t i = 0; i < s->handlers.n; i++)
         n += bind_match_route(b, &s->handlers.at[i], &routes[n]);
-    for (size_t i = 0; i < s->routes.n; i++)
-        n += bind_route(b, &s->routes.at[i], &routes[n]);
+    n += bind_conditional_routes(b, routes + n);
     add_default_route(b, routes, &n);
     s->host.routes = routes;
     s->host.n_routes = n;

@@ -18,7 +18,7 @@ int mk_byteranges_select(const struct mk_request *request, const struct mk_valid
 {
     bool wants_range = request->site->ranges && request->target->method == MK_METHOD_GET &&
                        mk_headers_has(&request->fields, MK_HEADER_RANGE) &&
-                       mk_condition_if_range_holds(&request->fields, validators, request->now);
+                       mk_precondition_if_range_holds(&request->fields, validators, request->now);
     if (!wants_range)
         return 0;
     int n =

@@ -5,7 +5,7 @@
 
 #include <monkey/handler.h>
 
-#include "http/condition.h"
+#include "http/precondition.h"
 #include "http/range.h"
 #include "web/request_type.h"
 

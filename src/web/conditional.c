@@ -20,12 +20,12 @@ static bool is_read_method(const struct mk_request *request)
 
 static unsigned check_preconditions(const struct mk_request *request, const struct mk_validators *validators)
 {
-    switch (mk_condition_check(&request->fields, request->target->method, validators, request->now)) {
-    case MK_CONDITION_NOT_MODIFIED:
+    switch (mk_precondition_check(&request->fields, request->target->method, validators, request->now)) {
+    case MK_PRECONDITION_NOT_MODIFIED:
         return 304;
-    case MK_CONDITION_FAILED:
+    case MK_PRECONDITION_FAILED:
         return 412;
-    case MK_CONDITION_PASS:
+    case MK_PRECONDITION_PASS:
         break;
     }
     return 0;

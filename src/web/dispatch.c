@@ -542,6 +542,9 @@ static bool call_route_handler(struct mk_exchange *x)
     const struct mk_route *route = &host->routes[x->at];
     if (MK_UNLIKELY(result == MK_REGEX_LIMIT))
         return fail_route_match_limit(x, route);
+    if (MK_UNLIKELY(route->when != NULL) &&
+        (result = route->when(route->conditions, &x->request)) != MK_REGEX_MATCH)
+        return result == MK_REGEX_LIMIT ? fail_route_match_limit(x, route) : apply_verdict(x, MK_NEXT);
     unsigned methods = handler_methods(route->handler);
     if (methods && !(methods & MK_METHOD_BIT(x->request.target->method))) {
         x->allowed |= methods;

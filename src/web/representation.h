@@ -4,7 +4,7 @@
 #ifndef MK_WEB_REPRESENTATION_H
 #define MK_WEB_REPRESENTATION_H
 
-#include "http/condition.h"
+#include "http/precondition.h"
 #include "web/response.h"
 #include "web/vhost.h"
 

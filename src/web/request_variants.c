@@ -135,7 +135,7 @@ static bool is_redirect_or_error_route(const struct mk_route *route)
 }
 
 /* Would a route that does not match the path itself reject the variant? File handlers pass missing files on
- * to later routes. */
+ * to later routes, as do routes whose conditions are false. */
 static bool would_be_rejected(const struct mk_vhost *host, mk_str path, mk_str variant)
 {
     enum mk_regex_result result;
@@ -145,7 +145,7 @@ static bool would_be_rejected(const struct mk_vhost *host, mk_str path, mk_str v
             return true;
         if (is_redirect_or_error_route(route))
             return mk_route_matches(route, path) != MK_REGEX_MATCH;
-        if (!(route->handler->traits & MK_HANDLER_FILES))
+        if (!(route->handler->traits & MK_HANDLER_FILES) && !route->when)
             return false;
     }
     return false;

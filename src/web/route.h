@@ -9,11 +9,15 @@
 #include "base/compiler.h"
 #include "http/path_pattern.h"
 
+struct mk_conditions;
 struct mk_plugin;
 
 struct mk_route {
     struct mk_pattern pattern; /* for a regex only its text is set, for messages */
     struct mk_regex *regex;    /* used instead of the pattern; NULL: none */
+    /* Additional conditions on the request, and the function that evaluates them; NULL: none. */
+    enum mk_regex_result (*when)(const struct mk_conditions *conditions, struct mk_request *request);
+    const struct mk_conditions *conditions;
     const struct mk_handler *handler;
     void *data;                     /* configuration of the handler */
     const struct mk_plugin *plugin; /* plugin of the handler; NULL: built in */

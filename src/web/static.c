@@ -204,15 +204,15 @@ MK_COLD static enum mk_verdict serve_ranges(struct mk_request *request, struct m
 static inline enum mk_verdict serve_representation(struct mk_request *request, struct mk_response *response,
                                                    const struct mk_representation *r)
 {
-    switch (mk_condition_check(&request->fields, request->target->method, &r->validators, request->now)) {
-    case MK_CONDITION_NOT_MODIFIED:
+    switch (mk_precondition_check(&request->fields, request->target->method, &r->validators, request->now)) {
+    case MK_PRECONDITION_NOT_MODIFIED:
         if (!mk_response_add_default_block(response, &r->about))
             return fail_with_status(response, 503);
         response->status = 304;
         return MK_DONE;
-    case MK_CONDITION_FAILED:
+    case MK_PRECONDITION_FAILED:
         return fail_with_status(response, 412);
-    case MK_CONDITION_PASS:
+    case MK_PRECONDITION_PASS:
         break;
     }
     if (MK_UNLIKELY(mk_headers_has(&request->fields, MK_HEADER_RANGE)))

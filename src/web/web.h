@@ -13,6 +13,7 @@
 #include "web/vhost.h"
 
 struct mk_worker;
+struct mk_condition_memo;
 
 /* Receives the decisions for `monkey explain`; NULL for client requests. */
 struct mk_explain_sink {
@@ -35,10 +36,11 @@ struct mk_web_ctx {
     struct mk_explain_sink *explanation;
     struct mk_log *log;
     int64_t gave_up; /* second of the last log message about a regex limit: clients must not flood the log */
-    int64_t reference_logged_at; /* likewise for error pages with a reference */
-    int64_t forbidden_logged_at; /* likewise for files without read permission */
-    int64_t too_long_logged_at;  /* likewise for oversized bodies */
-    bool precise;                /* a plugin needs durations in microseconds */
+    int64_t reference_logged_at;          /* likewise for error pages with a reference */
+    int64_t forbidden_logged_at;          /* likewise for files without read permission */
+    int64_t too_long_logged_at;           /* likewise for oversized bodies */
+    bool precise;                         /* a plugin needs durations in microseconds */
+    struct mk_condition_memo *conditions; /* NULL: no condition has needed it yet */
     struct mk_worker *worker;
 };
 

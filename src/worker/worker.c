@@ -383,6 +383,7 @@ void mk_worker_fini(struct mk_worker *w)
     mk_subprocesses_fini(&w->children);
     mk_worker_messages_fini(w);
     mk_conn_manager_fini(&w->manager);
+    mk_mem_free(w->web.conditions);
     mk_file_cache_fini(&w->web.files);
     mk_loop_fini(&w->loop);
     mk_mem_free(w->acceptors_owned);

@@ -277,6 +277,53 @@ def test_address_recipe_rejects_other_addresses(recipes):
     assert ask(server, "/admin/a").status == 403
 
 
+def test_crawler_recipe_denies_crawlers_and_scanners(recipes):
+    for name in ("index.html", "robots.txt"):
+        recipes.file(f"/srv/www/{name}", name)
+    server = recipes.serve("Block AI crawlers and scanners")
+
+    def answer(agent, target="/"):
+        return ask(server, target, fields=[("User-Agent", agent)]).status
+
+    for agent in ("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+                  "Mozilla/5.0 (compatible; ClaudeBot/1.0; +claudebot@anthropic.com)", "CCBot/2.0 (https://commoncrawl.org/faq/)",
+                  "Mozilla/5.0 (compatible; Bytespider; spider-feedback@bytedance.com)", "sqlmap/1.7#stable (https://sqlmap.org)",
+                  "Mozilla/5.00 (Nikto/2.1.6)", "my own bot"):
+        assert answer(agent) == 403 and answer(agent, "/robots.txt") == 200, agent
+    for agent in ("Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0", "curl/8.8.0", "Wget/1.21", "Go-http-client/2.0",
+                  "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15",
+                  "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36",
+                  "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Mozilla/5.0 (compatible; bingbot/2.0)",
+                  "DuckDuckBot/1.1", "facebookexternalhit/1.1", "python-requests/2.32", "Uptime-Kuma/1.23"):
+        assert answer(agent) == 200, agent
+
+
+@pytest.mark.parametrize("name", ["ai-crawlers.txt", "scanners.txt"])
+def test_list_of_user_agents_has_each_name_once(name):
+    """A name that contains another one of the list would have no effect."""
+    lines = (ROOT / "conf/lists" / name).read_text().splitlines()
+    names = [line.lower() for line in lines if line and not line.startswith("#")]
+    assert names and re.search(r"Last revised: 20\d\d-\d\d-\d\d", "\n".join(lines))
+    assert not [(one, other) for one in names for other in names if one is not other and one in other]
+
+
+def test_slow_crawler_recipe_limits_all_crawlers_together(recipes):
+    recipes.file("/srv/www/index.html", "home")
+    server = recipes.serve("Slow down crawlers")
+    seen = [ask(server, "/", fields=[("User-Agent", f"{name}/1.0")]).status for name in ("GPTBot", "CCBot") * 6]
+    assert seen == [200] * 10 + [429] * 2 and ask(server, "/").status == 200
+
+
+def test_network_list_recipe_denies_the_networks_of_the_file(recipes):
+    recipes.file("/srv/www/index.html", "home")
+    recipes.file("/etc/monkey/partners.txt", "127.0.0.1 # us\n")
+    recipes.file("/etc/monkey/blocked.txt", "127.0.0.0/8 ; SBL1\n")
+    server = recipes.serve("Block a list of networks")
+    assert ask(server, "/").text == "home"
+    with server.connect(source="127.0.0.9") as c:
+        assert c.get("/", host="example.org").status == 403
+
+
 def test_listing_recipe_hides_unfinished_files(recipes):
     recipes.file("/srv/files/new.iso")
     recipes.file("/srv/files/half.tmp")

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX = 64, EACH = 6, PEER = 5 };
+enum { MAX = 128, EACH = 6, PEER = 5 };
 
 /* Builds a network from a length, a family and 4 address bytes. The other address bytes are fixed, so that
  * many networks contain each other. */

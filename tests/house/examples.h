@@ -190,6 +190,8 @@ unsigned n = 0;
 mk_str output;
 struct mk_cgi_options options;
 struct mk_upstream_request_options ask;
+/* ---- monkey/condition.h ---- */
+const struct mk_conf_ctx *ctx = NULL;
 /* ---- monkey/config.h ---- */
 struct place {
     mk_str name;

@@ -375,7 +375,7 @@ WRONG = {
     "Requests 0/s": "`0/s` is not a rate",
     "Requests 10001/s": "at most 10000 a second",
     "Requests /x": "NUMBER/s|m|h|d",
-    "Requests 1/s 2/s": "`2/s` is unknown here: expected burst or by",
+    "Requests 1/s 2/s": "`2/s` is unknown here: expected burst, by or when",
     "Requests 1/s burst": "`burst` is the last word",
     "Requests 1/s burst 0": "`0` is not a burst",
     "Requests 1/h burst 100": "`100` is too large: expected a burst that the rate makes up for within a day",

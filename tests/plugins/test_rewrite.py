@@ -454,11 +454,11 @@ MISTAKES = [
     ("Rewrite prefix /a /b#c", "fragment (`#`) in a rewrite: only redirects can have one"),
     ("Rewrit prefix /a /b", "expected Redirect, Rewrite or When, not `Rewrit`"),
     ("When host x", "condition without a rule after it"),
-    ("When color red\n    Redirect 301 prefix /a /b", "expected host, method, scheme, query or file"),
-    ("When host\n    Redirect 301 prefix /a /b", "missing values of `host`"),
-    ("When scheme ftp\n    Redirect 301 prefix /a /b", "expected `http` or `https`, not `ftp`"),
+    ("When color red\n    Redirect 301 prefix /a /b", "`color` is not a condition: expected one of path, contains, from, method"),
+    ("When host\n    Redirect 301 prefix /a /b", "`host` is without a value"),
+    ("When scheme ftp\n    Redirect 301 prefix /a /b", "`ftp` is not a scheme: expected http or https"),
     ("When method G(T\n    Redirect 301 prefix /a /b", "`G(T` is not a method"),
-    ("When file x\n    Redirect 301 prefix /a /b", "unexpected word after `file`"),
+    ("When file x\n    Redirect 301 prefix /a /b", "`x` is one word too many"),
     ('Redirect 301 prefix "/a /b', "quote"),
 ]
 

@@ -377,7 +377,7 @@ WRONG = {
     "Deny from": "`from` is without a value",
     "Deny from method GET": "`from` is without a value",
     "Deny /x not": "`not` is the last word",
-    "Deny not /x": "`/x` is not a condition: expected path, from, method, referer or contains after `not`",
+    "Deny not /x": "`/x` is not a condition: expected one of path, contains, from",
     "Deny path x": "`x` is not a path: expected /name",
     "Deny method get": "`get` is not a method: expected GET",
     "Deny method GET,PUT": "`GET,PUT` is not a method",

@@ -146,6 +146,42 @@ static void network_set_of_thousands_equals_linear_search(void **state)
     }
 }
 
+/* Compares with a linear search, for networks of both families: inside and outside of 2000::/3. */
+static void network_set_of_both_families_equals_linear_search(void **state)
+{
+    (void)state;
+    enum { N = 2000 };
+    static struct mk_network v[N];
+    uint32_t seed = 42;
+    for (size_t i = 0; i < N; i++) {
+        struct mk_network *n = &v[i];
+        for (size_t j = 0; j < sizeof n->ip; j++)
+            n->ip[j] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+        if (i % 3)
+            n->ip[0] = (uint8_t)(0x20 | (n->ip[0] & 0x1f));
+        n->bits = (uint8_t)(4 + (seed >> 8) % 60);
+        if (i % 2) {
+            memset(n->ip, 0, 10);
+            memset(n->ip + 10, 0xff, 2);
+            n->bits = (uint8_t)(96 + (seed >> 8) % 33);
+        }
+        for (unsigned bit = n->bits; bit < 128; bit++)
+            n->ip[bit / 8] &= (uint8_t) ~(0x80u >> bit % 8);
+    }
+    const struct mk_network_set *s = make(v, NULL, N);
+    for (size_t i = 0; i < 3 * N; i++) {
+        struct mk_addr p = {0};
+        memcpy(p.ip, v[i % N].ip, sizeof p.ip);
+        for (size_t j = 0; i >= N && j < 3; j++) /* near a network, or just before it */
+            p.ip[15 - j] = (uint8_t)(p.ip[15 - j] + (i < 2 * N ? 255 : i));
+        uint32_t first = MK_NETWORK_NONE;
+        for (uint32_t j = N; j-- > 0;)
+            if (mk_network_contains(&v[j], &p))
+                first = j;
+        assert_int_equal(mk_network_set_next(s, &p, 0), first);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +190,7 @@ int main(void)
         fixture_test(network_set_values_may_be_given_and_shared, NULL, drop),
         fixture_test(network_set_finds_first_and_last_addresses, NULL, drop),
         fixture_test(network_set_of_thousands_equals_linear_search, NULL, drop),
+        fixture_test(network_set_of_both_families_equals_linear_search, NULL, drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Evaluates conditional headers, given as lines "Name: value": every result is valid for the method. */
 #include "base/assert.h"
-#include "http/condition.h"
 #include "http/etag.h"
+#include "http/precondition.h"
 #include "unit/headers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -28,15 +28,15 @@ static bool has_any(const struct mk_headers *f)
 
 static void check(const struct mk_headers *f, const struct mk_validators *v)
 {
-    enum mk_condition get = mk_condition_check(f, MK_METHOD_GET, v, NOW);
-    enum mk_condition put = mk_condition_check(f, MK_METHOD_PUT, v, NOW);
-    MK_ASSERT(get == mk_condition_check(f, MK_METHOD_HEAD, v, NOW));
-    MK_ASSERT(put != MK_CONDITION_NOT_MODIFIED);
-    MK_ASSERT(has_any(f) || (get == MK_CONDITION_PASS && put == MK_CONDITION_PASS));
+    enum mk_precondition get = mk_precondition_check(f, MK_METHOD_GET, v, NOW);
+    enum mk_precondition put = mk_precondition_check(f, MK_METHOD_PUT, v, NOW);
+    MK_ASSERT(get == mk_precondition_check(f, MK_METHOD_HEAD, v, NOW));
+    MK_ASSERT(put != MK_PRECONDITION_NOT_MODIFIED);
+    MK_ASSERT(has_any(f) || (get == MK_PRECONDITION_PASS && put == MK_PRECONDITION_PASS));
     /* A condition that fails for GET also fails for PUT, and one that passes for GET also passes for PUT. */
-    MK_ASSERT(get != MK_CONDITION_FAILED || put == MK_CONDITION_FAILED);
-    MK_ASSERT(get != MK_CONDITION_PASS || put == MK_CONDITION_PASS);
-    MK_ASSERT(v || get != MK_CONDITION_NOT_MODIFIED);
+    MK_ASSERT(get != MK_PRECONDITION_FAILED || put == MK_PRECONDITION_FAILED);
+    MK_ASSERT(get != MK_PRECONDITION_PASS || put == MK_PRECONDITION_PASS);
+    MK_ASSERT(v || get != MK_PRECONDITION_NOT_MODIFIED);
 }
 
 static void check_tags(mk_str list)
@@ -55,8 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_fields(&fields, mk_str_of((const char *)data, size));
     check(&fields, &ours);
     check(&fields, NULL);
-    if (mk_condition_if_range_holds(&fields, &ours, MODIFIED))
-        MK_ASSERT(mk_condition_if_range_holds(&fields, &ours, NOW));
+    if (mk_precondition_if_range_holds(&fields, &ours, MODIFIED))
+        MK_ASSERT(mk_precondition_if_range_holds(&fields, &ours, NOW));
     for (unsigned i = 0; i < fields.n; i++)
         check_tags(fields.at[i].value);
     return 0;

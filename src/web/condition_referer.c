@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "referer.h"
-
+/* The `referer` of conditions: the host of the referring page. */
 #include <monkey/host.h>
 #include <monkey/text.h>
+
+#include "web/condition.h"
 
 enum { NAME_MAX_LEN = 253 };
 
@@ -52,7 +53,7 @@ static bool is_request_host(const struct mk_request *request, mk_str host)
     return false;
 }
 
-static bool is_listed_host(const struct security_referers *of, mk_str host)
+static bool is_listed_host(const struct mk_condition *c, mk_str host)
 {
     char buf[NAME_MAX_LEN];
     if (host.len > sizeof buf)
@@ -60,24 +61,24 @@ static bool is_listed_host(const struct security_referers *of, mk_str host)
     for (size_t i = 0; i < host.len; i++)
         buf[i] = mk_char_lower(host.p[i]);
     host = mk_str_of(buf, host.len);
-    for (size_t i = 0; i < of->n_hosts; i++)
-        if (mk_str_match(host, of->hosts[i]))
+    for (size_t i = 0; i < c->n_words; i++)
+        if (mk_str_match(host, c->words[i]))
             return true;
     return false;
 }
 
-bool security_referer_matches(const struct security_referers *of, const struct mk_request *request,
-                              mk_str referer)
+bool mk_condition_referer_matches(const struct mk_condition *c, const struct mk_request *request,
+                                  mk_str referer)
 {
     if (referer.len == 0) /* some clients send an empty header for privacy */
-        return of->kinds & SECURITY_REFERER_NONE;
+        return c->kinds & MK_REFERER_NONE;
     mk_str host = url_host(referer);
     if (host.len == 0)
         return false;
-    if ((of->kinds & SECURITY_REFERER_SELF) && is_request_host(request, host))
+    if ((c->kinds & MK_REFERER_SELF) && is_request_host(request, host))
         return true;
-    mk_str family = of->kinds & SECURITY_REFERER_SIBLINGS ? parent_domain(host) : mk_str_of(NULL, 0);
+    mk_str family = c->kinds & MK_REFERER_SIBLINGS ? parent_domain(host) : mk_str_of(NULL, 0);
     if (family.len && mk_str_eq_nocase(family, parent_domain(mk_request_host(request))))
         return true;
-    return is_listed_host(of, host);
+    return is_listed_host(c, host);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/condition.h"
+#include "http/precondition.h"
 
 #include "http/date.h"
 #include "http/etag.h"
@@ -58,20 +58,20 @@ static bool client_has_current(const struct mk_headers *fields, bool reading, co
     return parse_date_header(fields, MK_HEADER_IF_MODIFIED_SINCE, now, &since) && v->modified <= since;
 }
 
-enum mk_condition mk_condition_evaluate(const struct mk_headers *fields, enum mk_method method,
-                                        const struct mk_validators *validators, int64_t now)
+enum mk_precondition mk_precondition_evaluate(const struct mk_headers *fields, enum mk_method method,
+                                              const struct mk_validators *validators, int64_t now)
 {
     const struct mk_validators *v = validators ? validators : &none;
     bool reading = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
     if (!precondition_holds(fields, v, now))
-        return MK_CONDITION_FAILED;
+        return MK_PRECONDITION_FAILED;
     if (!client_has_current(fields, reading, v, now))
-        return MK_CONDITION_PASS;
-    return reading ? MK_CONDITION_NOT_MODIFIED : MK_CONDITION_FAILED;
+        return MK_PRECONDITION_PASS;
+    return reading ? MK_PRECONDITION_NOT_MODIFIED : MK_PRECONDITION_FAILED;
 }
 
-bool mk_condition_if_range_holds(const struct mk_headers *fields, const struct mk_validators *validators,
-                                 int64_t now)
+bool mk_precondition_if_range_holds(const struct mk_headers *fields, const struct mk_validators *validators,
+                                    int64_t now)
 {
     int64_t since;
     mk_str value = mk_headers_get(fields, MK_HEADER_IF_RANGE);

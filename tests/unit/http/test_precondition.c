@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/condition.h"
+#include "http/precondition.h"
 
 #include "unit/headers.h"
 #include "unit/test.h"
@@ -27,13 +27,13 @@ static struct mk_headers fields_of(const char *lines)
     return fields;
 }
 
-static enum mk_condition check(const char *lines, enum mk_method method, const struct mk_validators *v)
+static enum mk_precondition check(const char *lines, enum mk_method method, const struct mk_validators *v)
 {
     struct mk_headers fields = fields_of(lines);
-    return mk_condition_check(&fields, method, v, NOW);
+    return mk_precondition_check(&fields, method, v, NOW);
 }
 
-enum { PASS = MK_CONDITION_PASS, KNOWN = MK_CONDITION_NOT_MODIFIED, FAILED = MK_CONDITION_FAILED };
+enum { PASS = MK_PRECONDITION_PASS, KNOWN = MK_PRECONDITION_NOT_MODIFIED, FAILED = MK_PRECONDITION_FAILED };
 
 struct table {
     const char *lines;
@@ -52,7 +52,7 @@ static void check_table(const struct table *cases, size_t n, const struct mk_val
     }
 }
 
-static void condition_single_headers(void **state)
+static void precondition_single_headers(void **state)
 {
     (void)state;
     static const struct table cases[] = {
@@ -83,7 +83,7 @@ static void condition_single_headers(void **state)
     check_table(cases, MK_LEN(cases), &ours);
 }
 
-static void condition_precedence_of_headers(void **state)
+static void precondition_precedence_of_headers(void **state)
 {
     (void)state;
     static const struct table cases[] = {
@@ -99,7 +99,7 @@ static void condition_precedence_of_headers(void **state)
     check_table(cases, MK_LEN(cases), &ours);
 }
 
-static void condition_missing_resource(void **state)
+static void precondition_missing_resource(void **state)
 {
     (void)state;
     static const struct table cases[] = {
@@ -110,7 +110,7 @@ static void condition_missing_resource(void **state)
     check_table(cases, MK_LEN(cases), NULL);
 }
 
-static void condition_resource_without_validators(void **state)
+static void precondition_resource_without_validators(void **state)
 {
     (void)state;
     static const struct mk_validators bare = {.etag = {NULL, 0}, .modified = MK_MODIFIED_NONE};
@@ -127,10 +127,10 @@ static void condition_resource_without_validators(void **state)
 static bool holds(const char *lines, const struct mk_validators *v, int64_t now)
 {
     struct mk_headers fields = fields_of(lines);
-    return mk_condition_if_range_holds(&fields, v, now);
+    return mk_precondition_if_range_holds(&fields, v, now);
 }
 
-static void condition_if_range_needs_strong_match(void **state)
+static void precondition_if_range_needs_strong_match(void **state)
 {
     (void)state;
     static const struct mk_validators weak = {.etag = MK_STR_INIT("W/\"x\""), .modified = MODIFIED};
@@ -150,7 +150,7 @@ static void condition_if_range_needs_strong_match(void **state)
     assert_false(holds("If-Range:", &ours, NOW));
 }
 
-static void condition_if_range_date_of_current_second_is_weak(void **state)
+static void precondition_if_range_date_of_current_second_is_weak(void **state)
 {
     (void)state;
     static const struct mk_validators dated = {.etag = {NULL, 0}, .modified = MODIFIED};
@@ -164,12 +164,12 @@ static void condition_if_range_date_of_current_second_is_weak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(condition_single_headers),
-        cmocka_unit_test(condition_precedence_of_headers),
-        cmocka_unit_test(condition_missing_resource),
-        cmocka_unit_test(condition_resource_without_validators),
-        cmocka_unit_test(condition_if_range_needs_strong_match),
-        cmocka_unit_test(condition_if_range_date_of_current_second_is_weak),
+        cmocka_unit_test(precondition_single_headers),
+        cmocka_unit_test(precondition_precedence_of_headers),
+        cmocka_unit_test(precondition_missing_resource),
+        cmocka_unit_test(precondition_resource_without_validators),
+        cmocka_unit_test(precondition_if_range_needs_strong_match),
+        cmocka_unit_test(precondition_if_range_date_of_current_second_is_weak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conditions on requests: parsed once with the configuration, evaluated for each request. [SECURITY], [LIMITS],
+ * and `When` in [REWRITE] and [ROUTES], all use them. */
+#ifndef MONKEY_CONDITION_H
+#define MONKEY_CONDITION_H
+
+#include <monkey/addr.h>
+#include <monkey/config.h>
+#include <monkey/regex.h>
+#include <monkey/request.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a condition tests, as flags. */
+enum mk_condition_subject {
+    MK_CONDITION_PATH = 1,         /**< `path PATTERN...` */
+    MK_CONDITION_CONTAINS = 2,     /**< `contains TEXT...`: a part of the path */
+    MK_CONDITION_FROM = 4,         /**< `from NETWORK...`: the client address */
+    MK_CONDITION_METHOD = 8,       /**< `method NAME...` */
+    MK_CONDITION_REFERER = 16,     /**< `referer HOST...`: the site of the referring page */
+    MK_CONDITION_HOST = 32,        /**< `host GLOB...` */
+    MK_CONDITION_SCHEME = 64,      /**< `scheme http|https` */
+    MK_CONDITION_QUERY = 128,      /**< `query GLOB...`: the whole query */
+    MK_CONDITION_HEADER = 256,     /**< `header NAME GLOB...` */
+    MK_CONDITION_COOKIE = 512,     /**< `cookie NAME GLOB...` */
+    MK_CONDITION_PARAMETER = 1024, /**< `parameter NAME GLOB...`: a parameter of the query */
+    MK_CONDITION_FILE = 2048,      /**< `file`: the path is a file or folder of the host; reads the disk */
+};
+
+/** The conditions of a rule. All of them must be true. */
+struct mk_conditions;
+
+/** Creates an empty list, which is true for every request, in the memory of the configuration. Returns NULL,
+ * and reports the error, if out of memory. */
+MK_API struct mk_conditions *mk_conditions_new(const struct mk_conf_ctx *ctx);
+/**
+ * Parses conditions and appends them to the list: `[not] SUBJECT VALUE... [not] SUBJECT VALUE...`. A quoted
+ * word is always a value. `subjects` are the allowed flags of enum mk_condition_subject. If `is_bare`, the text
+ * may begin with values without a subject: paths, which begin with `/` or `*`, and networks. Returns false
+ * after reporting an error.
+ *
+ *     struct mk_conditions *list = mk_conditions_new(ctx);
+ *     if (!list || !mk_conditions_parse(list, ctx, mk_conf_ctx_value(ctx), MK_CONDITION_HEADER, false))
+ *         return false;
+ */
+MK_API bool mk_conditions_parse(struct mk_conditions *conditions, const struct mk_conf_ctx *ctx, mk_str text,
+                                unsigned subjects, bool is_bare) MK_API_MUST_USE;
+/** Appends one condition with these values. Returns false after reporting an error. */
+MK_API bool mk_conditions_add(struct mk_conditions *conditions, const struct mk_conf_ctx *ctx,
+                              enum mk_condition_subject subject, bool is_negated, const mk_str *values,
+                              size_t n) MK_API_MUST_USE;
+/** Makes the patterns of paths match paths in lower case, whatever the case of the pattern. Returns false if
+ * out of memory. */
+MK_API bool mk_conditions_lower_paths(struct mk_conditions *conditions,
+                                      struct mk_config *config) MK_API_MUST_USE;
+
+/** The subjects that the conditions test, as flags. */
+MK_API unsigned mk_conditions_subjects(const struct mk_conditions *conditions);
+/** The networks of the only `from`, if it is not negated and lists them itself, for an index of many rules.
+ * NULL, and *n is 0, in all other cases. */
+MK_API const struct mk_network *mk_conditions_networks(const struct mk_conditions *conditions, size_t *n);
+
+/**
+ * Evaluates the conditions for `path`, such as mk_request_path() or one of its variants. Ignores the subjects
+ * in `without`. The result is MK_REGEX_LIMIT if it depends on a regular expression that has exceeded its
+ * limit: then use the result that is safe for your purpose.
+ */
+MK_API enum mk_regex_result mk_conditions_match_path(const struct mk_conditions *conditions,
+                                                     struct mk_request *request, mk_str path,
+                                                     unsigned without);
+/** Evaluates only the conditions that depend on nothing but the client address. */
+MK_API bool mk_conditions_match_addr(const struct mk_conditions *conditions, const struct mk_addr *addr);
+
+/** Evaluates the conditions for the current path of the request. */
+static inline enum mk_regex_result mk_conditions_match(const struct mk_conditions *conditions,
+                                                       struct mk_request *request)
+{
+    return mk_conditions_match_path(conditions, request, mk_request_path(request), 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

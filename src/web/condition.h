@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conditions on requests: struct mk_conditions, which is opaque in monkey/condition.h. setup/condition_parse.c
+ * builds it. */
+#ifndef MK_WEB_CONDITION_H
+#define MK_WEB_CONDITION_H
+
+#include <monkey/condition.h>
+#include <monkey/text.h>
+
+#include "base/glob_set.h"
+#include "http/header.h"
+
+/* Sites of pages that need no name. */
+enum mk_referer_kind {
+    MK_REFERER_NONE = 1,     /* requests without a Referer */
+    MK_REFERER_SELF = 2,     /* pages of the requested host */
+    MK_REFERER_SIBLINGS = 4, /* pages of hosts with the same last two labels */
+};
+
+struct mk_condition {
+    struct mk_condition *next;
+    enum mk_condition_subject subject;
+    bool is_negated;
+    bool matches_empty; /* a missing or empty value is one of the values */
+    uint8_t header_id;  /* enum mk_header_id of `name` */
+    mk_str name;        /* of the header, cookie or parameter */
+    struct mk_pattern *paths;
+    struct mk_network *networks;
+    const struct mk_network_set *own_set; /* `networks`, if they are many; NULL: they are few */
+    const struct mk_network_set **sets;   /* networks of files */
+    const struct mk_glob_set **globs;     /* of files, and those that are written in the condition */
+    struct mk_regex **regexes;
+    mk_str *words; /* PATH: regular expressions; METHOD: unknown methods; REFERER: hosts; schemes */
+    size_t n_paths, n_networks, n_sets, n_globs, n_regexes, n_words;
+    unsigned methods; /* MK_METHOD_BITs */
+    unsigned kinds;   /* enum mk_referer_kind */
+};
+
+struct mk_conditions {
+    struct mk_condition *first, **end;
+    unsigned subjects;
+};
+
+/* Does the Referer match the condition? */
+bool mk_condition_referer_matches(const struct mk_condition *c, const struct mk_request *request,
+                                  mk_str referer);
+
+/* Remembers the results of expensive searches: clients send the same headers with each request. One per
+ * worker, which has the sets of a single configuration. */
+struct mk_condition_memo;
+/* Does the text match the set? *memo is NULL at first; it is created when it is needed, and a failure only
+ * costs time. */
+bool mk_condition_memo_match(struct mk_condition_memo **memo, const struct mk_glob_set *set, mk_str text);
+
+#endif
