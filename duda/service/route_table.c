@@ -2,6 +2,7 @@
 #include "service/route_table.h"
 
 #include <monkey/route_stats.h>
+#include <stdio.h>
 
 #include "service/route_policy.h"
 #include "text/schema_check.h"
@@ -455,18 +456,28 @@ static void walk_route_table(struct route_table_builder *m, const struct duda_ro
     }
 }
 
-/* Reports routes with the same `.url_name` and different patterns: duda_url_for() could not choose between
- * them. */
+static const char *url_name(const struct duda_route_entry *entry)
+{
+    return entry->route->url_name ? entry->route->url_name : entry->route->name;
+}
+
+/* Reports routes with the same name for duda_url_for() and different patterns, if one of them has this name as
+ * its `.url_name`. Routes with the same handler, or with handlers of the same name in several files, are
+ * common: for them, only duda_url_for() with that name fails. */
 static void check_url_names(struct route_table_builder *m)
 {
     const struct duda_route_table *t = m->table;
     for (size_t i = 0; i < t->n; i++)
-        for (size_t k = 0; k < i && t->entries[i]->route->url_name; k++) {
-            const char *other = t->entries[k]->route->url_name;
-            if (other && strcmp(other, t->entries[i]->route->url_name) == 0 &&
-                !mk_str_eq(t->entries[k]->pattern, t->entries[i]->pattern))
-                report_route_error(m, t->entries[i]->route,
-                                   MK_STR("another route with a different pattern has the same `.url_name`"));
+        for (size_t k = 0; k < i; k++) {
+            const struct duda_route_entry *a = t->entries[i], *b = t->entries[k];
+            char text[ERROR_SIZE];
+            if ((!a->route->url_name && !b->route->url_name) || strcmp(url_name(a), url_name(b)) != 0 ||
+                mk_str_eq(a->pattern, b->pattern))
+                continue;
+            snprintf(text, sizeof text,
+                     "the route at %s:%d has a different pattern, but the same name `%s` for duda_url_for()",
+                     b->route->file, b->route->line, url_name(b));
+            report_route_error(m, a->route, mk_str_from_c(text));
         }
 }
 

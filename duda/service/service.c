@@ -23,6 +23,7 @@
 #include "service/share.h"
 #include "service/topic_load.h"
 #include "service/translations.h"
+#include "service/url.h"
 #include "service/worker_ctx.h"
 
 static const char copy[1];
@@ -178,8 +179,10 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
               duda_render_load_templates(config, service, &service_entry->templates) &&
               duda_assets_load(config, service, service_entry->table, &service_entry->assets) &&
               duda_translations_load(config, service, &service_entry->has.translations);
-    if (ok)
+    if (ok) {
+        duda_url_check_names(config, service, service_entry->table);
         duda_route_conflicts_report(service, service_entry->table);
+    }
     return ok ? 0 : -EINVAL;
 }
 

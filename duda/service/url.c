@@ -9,6 +9,8 @@
 
 #include "service/route_table.h"
 
+#undef duda_url_for /* defined below, not called */
+
 enum { URL_MAX = 8192, NUMBER_SIZE = 32, PARAMS_MAX = 64, PROBLEM_SIZE = 512 };
 
 /* A URL that is being built. */
@@ -37,32 +39,79 @@ static bool has_name(const struct duda_route *r, const char *name)
     return strcmp(r->url_name ? r->url_name : r->name, name) == 0;
 }
 
-static void report_ambiguity(struct url_builder *u, const struct duda_route *a, const struct duda_route *b)
+/* Returns the first route with this name. *other is then a route with the same name and another pattern; NULL:
+ * there is none. */
+static const struct duda_route_entry *find_named_route(const struct duda_route_table *t, const char *name,
+                                                       const struct duda_route_entry **other)
 {
-    char text[PROBLEM_SIZE];
-    snprintf(text, sizeof text,
+    const struct duda_route_entry *found = NULL, *entry;
+    *other = NULL;
+    for (size_t i = 0; t && !*other && (entry = duda_route_table_at(t, i)); i++) {
+        if (!has_name(entry->route, name))
+            continue;
+        if (!found)
+            found = entry;
+        else if (!mk_str_eq(found->pattern, entry->pattern))
+            *other = entry;
+    }
+    return found;
+}
+
+static void format_ambiguity(char text[PROBLEM_SIZE], const struct duda_route *a, const struct duda_route *b)
+{
+    snprintf(text, PROBLEM_SIZE,
              "routes with different patterns have this name, at %s:%d and %s:%d: give them a `.url_name`",
              a->file, a->line, b->file, b->line);
-    (void)report_problem(u, text, MK_STR_NULL);
 }
 
 static const struct duda_route_entry *find_route(struct url_builder *u)
 {
-    const struct duda_route_table *t = u->d->route_entry->table;
-    const struct duda_route_entry *found = NULL, *entry;
-    for (size_t i = 0; t && (entry = duda_route_table_at(t, i)); i++) {
-        if (!has_name(entry->route, u->name))
-            continue;
-        if (found && !mk_str_eq(found->pattern, entry->pattern)) {
-            report_ambiguity(u, found->route, entry->route);
-            return NULL;
-        }
-        found = entry;
-    }
-    if (!found)
-        (void)report_problem(u, "there is no such route", MK_STR_NULL);
-    return found;
+    char text[PROBLEM_SIZE] = "there is no such route";
+    const struct duda_route_entry *other,
+        *found = find_named_route(u->d->route_entry->table, u->name, &other);
+    if (found && !other)
+        return found;
+    if (found)
+        format_ambiguity(text, found->route, other->route);
+    (void)report_problem(u, text, MK_STR_NULL);
+    return NULL;
 }
+
+/* ---- At load ---- */
+
+static void suggest_route_name(struct mk_config *config, const struct duda_route_table *t, const char *name)
+{
+    size_t n = 0;
+    while (duda_route_table_at(t, n))
+        n++;
+    mk_str *names = mk_config_alloc(config, (n + 1) * sizeof *names);
+    for (size_t i = 0; names && i < n; i++) {
+        const struct duda_route *r = duda_route_table_at(t, i)->route;
+        names[i] = mk_str_from_c(r->url_name ? r->url_name : r->name);
+    }
+    if (names)
+        mk_config_suggest(config, mk_str_from_c(name), names, n);
+}
+
+void duda_url_check_names(struct mk_config *config, const struct duda_service *service,
+                          const struct duda_route_table *t)
+{
+    for (const struct duda_url_use *const *at = service->url_uses; at < service->url_uses_end; at++) {
+        const struct duda_url_use *use = *at;
+        const struct duda_route_entry *other, *found;
+        char text[PROBLEM_SIZE] = "no route has this name";
+        if (!use || !use->name || ((found = find_named_route(t, use->name, &other)) && !other))
+            continue;
+        if (found)
+            format_ambiguity(text, found->route, other->route);
+        mk_config_warn(config, NULL, NULL, "%s:%d: duda_url_for(\"%s\"): %s", use->file, use->line, use->name,
+                       text);
+        if (!found)
+            suggest_route_name(config, t, use->name);
+    }
+}
+
+/* ---- The prefix ---- */
 
 mk_str duda_url_mount_prefix(struct duda_ctx *d)
 {

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """duda_url_for(): URLs from the names of routes."""
+import re
+import shutil
+
 import pytest
 
 import services
+from running import cache, runtime, src, start  # pylint: disable=unused-import
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -92,25 +96,59 @@ def test_same_url_name_of_different_patterns_is_an_error_at_startup(monkey, tmp_
     server = monkey(plugins=[services.build(tmp_path, "odd", source)], expect_start=False)
     server.exit_code = 3
     server.wait()
-    assert "odd.c:4: another route with a different pattern has the same `.url_name`" in server.log
+    assert re.search(r"odd\.c:4: the route at \S*odd\.c:3 has a different pattern, but the same name `x` for duda_url_for\(\)", server.log), server.log
 
 
-def test_ambiguous_name_reports_both_places(monkey, tmp_path):
-    """Two files may have a static function of the same name; only duda_url_for() with that name fails."""
-    source = """#include <duda.h>
-static int list(struct duda_ctx *d)
+def test_url_name_that_is_the_name_of_another_handler_is_an_error_at_startup(monkey, tmp_path):
+    source = '#include <duda.h>\nstatic int f(struct duda_ctx *d) { return duda_puts(d, ""); }\n' \
+             'static int g(struct duda_ctx *d) { return duda_puts(d, ""); }\n' \
+             'DUDA_SERVICE(odd, DUDA_GET("/a", f),\nDUDA_GET("/b", g, "", .url_name = "f"));\n'
+    server = monkey(plugins=[services.build(tmp_path, "odd", source)], expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert re.search(r"odd\.c:5: the route at \S*odd\.c:4 has a different pattern, but the same name `f`", server.log), server.log
+
+
+USES = """#include <duda.h>
+static int item(struct duda_ctx *d)
 {
-    mk_str url = duda_url_for(d, "list", duda_value_null());
-    return duda_redirect(d, 303, url);
+    mk_str name = duda_query(d, "name");
+    (void)!duda_url_for(d, "itme", duda_value_null()).len;
+    (void)!duda_url_for(d, name.p, duda_value_null()).len;
+    (void)!duda_url_for(d, name.len ? "itme" : "metting", duda_value_null()).len;
+    (void)!duda_url_for(d, "item", (struct duda_value){.kind = DUDA_VALUE_NULL, .n = 0}).len;
+    (void)!duda_url_for(d, "several", duda_value_null()).len;
+    return duda_puts(d, "item\\n");
 }
-static int named(struct duda_ctx *d) { return duda_redirect(d, 303, duda_url_for(d, "named", duda_value_null())); }
-DUDA_SERVICE(twins, DUDA_GET("/a", list),
-             DUDA_GET("/named", named),
-             DUDA_GET("/b", list));
+static int several(struct duda_ctx *d) { return duda_puts(d, ""); }
+DUDA_SERVICE(uses, DUDA_GET("/items/:id", item), DUDA_GET("/a", several), DUDA_GET("/b", several));
 """
-    server = monkey(plugins=[services.build(tmp_path, "twins", source)])
+USES_WARNINGS = [(5, r'duda_url_for\("itme"\): no route has this name'),
+                 (9, r'duda_url_for\("several"\): routes with different patterns have this name, at \S*uses.c:13 and \S*uses.c:13: give them a `.url_name`')]
+
+
+@pytest.mark.parametrize("compiler", [pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {name} here")) for name in ("gcc", "clang")])
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2",), ("-O2", "-flto"), ("-std=c11", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror")], ids=" ".join)
+def test_literal_names_that_no_route_has_are_warned_about_at_load(run, tmp_path, monkeypatch, compiler, flags):
+    """Names that are known only at run time are not checked. The service is loaded, because the call may never happen."""
+    monkeypatch.setattr(services, "COMPILER", compiler)
+    service = services.build(tmp_path, "uses", USES, *flags)
+    (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load {service}\n[HOST]\n    DocumentRoot {tmp_path}\n")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    assert done.code == 0 and done.err.count("duda_url_for") == len(USES_WARNINGS), done.err
+    for row, text in USES_WARNINGS:
+        assert re.search(rf"warning: \S*uses\.c:{row}: {text}", done.err), done.err
+    assert "did you mean `item`?" in done.err
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler here")
+def test_monkey_run_shows_a_wrong_route_name_like_a_compiler(start, src):
+    (src / "uses.c").write_text(USES)
+    server = start(src / "uses.c")
     server.allow("duda_url_for")
-    assert server.get("/named")["Location"] == "/named"
-    assert server.get("/a").status == 500
-    server.err.wait_for(r'duda_url_for."list".: routes with different patterns have this name, at \S*twins.c:8 and \S*twins.c:10: give them a `.url_name`')
-    assert "the URL of a redirect is absent" not in server.log
+    for row, text in USES_WARNINGS:
+        server.err.wait_for(rf"(?m)^\S*/src/uses\.c:{row}: warning: {text}")
+    (src / "uses.c").write_text(USES.replace('"itme", duda', '"item", duda').replace('"several", duda', '"item", duda'))
+    n = server.err.text.count("duda_url_for")
+    assert server.get("/a").status == 200 and n == len(USES_WARNINGS)
+    assert server.err.text.count("duda_url_for") == n, "the new version has no wrong name"

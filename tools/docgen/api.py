@@ -221,6 +221,8 @@ class Reader:
             value = " ".join(text.replace("\\\n", " ").split()[2:]) if not args else ""
             if name.endswith("_H") and not value:
                 return
+            if any(("function", name) in entry.names for entry in self.parts[-1].entries):  # it wraps that function
+                return
             self.add("macro", name, f"#define {name}{args or ''}{' ' + value if value else ''}")
 
     def read_declaration(self):

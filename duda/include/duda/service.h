@@ -28,6 +28,7 @@ struct duda_ctx;
 struct duda_metric;
 struct duda_schema;
 struct duda_topic;
+struct duda_url_use;
 
 /** The result of a handler: see duda_fn. Functions of Duda return this type instead of a plain int if their
  * result is meant to be returned from the handler: it may then be a status or DUDA_HANDLED, and not only 0 or
@@ -427,10 +428,19 @@ struct duda_service {
     const struct mk_plugin *plugin;
     const struct mk_handler *handler;
     const struct duda_probe *probes, *probes_end;
-    const char *title, *version, *description;                  /**< of the API; each may be NULL */
-    struct duda_metric *const *metrics, *const *metrics_end;    /**< see duda/metrics.h */
-    const struct duda_topic *const *topics, *const *topics_end; /**< see duda/topic.h */
+    const char *title, *version, *description;                        /**< of the API; each may be NULL */
+    struct duda_metric *const *metrics, *const *metrics_end;          /**< see duda/metrics.h */
+    const struct duda_topic *const *topics, *const *topics_end;       /**< see duda/topic.h */
+    const struct duda_url_use *const *url_uses, *const *url_uses_end; /**< see duda/url.h */
 };
+
+/** The calls of duda_url_for() in the object; only DUDA_SERVICE() uses it. None in a program that contains its
+ * services: they share its sections, and a name may be that of a route of any service. */
+#ifdef MK_PLUGIN_STATIC
+#define DUDA_URL_USES MK_API_NULL, MK_API_NULL
+#else
+#define DUDA_URL_USES __start_duda_url_uses, __stop_duda_url_uses
+#endif
 
 /**
  * Defines the service from its routes. `name` consists of lowercase letters and digits. The object file is a
@@ -444,64 +454,69 @@ struct duda_service {
  *         DUDA_GET("/items/:id", item, "Shows one item."),
  *     )
  */
-#define DUDA_SERVICE(word, ...)                                                                                 \
-    MK_PLUGIN_DECLARE(word);                                                                                    \
-    DUDA_PROBE(word);                                                                                           \
-    /* The linker defines these symbols as the start and the end of the object's probes, metrics and topics. */ \
-    extern const struct duda_probe __start_duda_probes[] __attribute__((weak, visibility("hidden")));           \
-    extern const struct duda_probe __stop_duda_probes[] __attribute__((weak, visibility("hidden")));            \
-    extern struct duda_metric *const __start_duda_metrics[] __attribute__((weak, visibility("hidden")));        \
-    extern struct duda_metric *const __stop_duda_metrics[] __attribute__((weak, visibility("hidden")));         \
-    extern const struct duda_topic *const __start_duda_topics[] __attribute__((weak, visibility("hidden")));    \
-    extern const struct duda_topic *const __stop_duda_topics[] __attribute__((weak, visibility("hidden")));     \
-    static bool duda_bind_##word(const struct mk_conf_ctx *ctx, mk_str words, void **data);                     \
-    static const struct mk_handler duda_handler_##word = {.name = #word,                                        \
-                                                          .handle = duda_service_handle,                        \
-                                                          .bind = duda_bind_##word,                             \
-                                                          .body_max = duda_service_body_max,                    \
-                                                          .explain = duda_service_explain};                     \
-    DUDA_ROUTES(duda_routes_##word, __VA_ARGS__);                                                               \
-    static const struct duda_service duda_service_##word = {DUDA_ABI,                                           \
-                                                            sizeof(struct duda_service),                        \
-                                                            #word,                                              \
-                                                            __FILE__,                                           \
-                                                            &duda_routes_##word,                                \
-                                                            &MK_PLUGIN_OF(word),                                \
-                                                            &duda_handler_##word,                               \
-                                                            __start_duda_probes,                                \
-                                                            __stop_duda_probes,                                 \
-                                                            DUDA_API_TITLE,                                     \
-                                                            DUDA_API_VERSION,                                   \
-                                                            DUDA_API_DESCRIPTION,                               \
-                                                            __start_duda_metrics,                               \
-                                                            __stop_duda_metrics,                                \
-                                                            __start_duda_topics,                                \
-                                                            __stop_duda_topics};                                \
-    extern MK_API const struct duda_service *const duda_service_of_##word;                                      \
-    const struct duda_service *const duda_service_of_##word = &duda_service_##word;                             \
-    static bool duda_bind_##word(const struct mk_conf_ctx *ctx, mk_str words, void **data)                      \
-    {                                                                                                           \
-        return duda_service_bind(&duda_service_##word, ctx, words, data);                                       \
-    }                                                                                                           \
-    static int duda_load_##word(struct mk_config *config, void **data)                                          \
-    {                                                                                                           \
-        return duda_service_load(&duda_service_##word, config, data);                                           \
-    }                                                                                                           \
-    static const struct mk_handler *const duda_handlers_##word[] = {&duda_handler_##word, NULL};                \
-    static const struct mk_conf_table *const duda_sections_##word[] = {DUDA_SECTION NULL};                      \
-    static const char *const duda_needs_##word[] = {"duda", DUDA_USE, NULL};                                    \
-    MK_PLUGIN(word) = {                                                                                         \
-        MK_PLUGIN_HEAD,                                                                                         \
-        .name = #word,                                                                                          \
-        .help = "A service of Duda.",                                                                           \
-        .sections = duda_sections_##word,                                                                       \
-        .handlers = duda_handlers_##word,                                                                       \
-        .load = duda_load_##word,                                                                               \
-        .host = duda_service_host,                                                                              \
-        .worker_start = duda_service_start,                                                                     \
-        .worker_stop = duda_service_stop,                                                                       \
-        .needs = duda_needs_##word,                                                                             \
-        .on_error = duda_service_error,                                                                         \
+#define DUDA_SERVICE(word, ...)                                                                              \
+    MK_PLUGIN_DECLARE(word);                                                                                 \
+    DUDA_PROBE(word);                                                                                        \
+    /* The linker defines these symbols as the start and the end of sections of the object. */               \
+    extern const struct duda_probe __start_duda_probes[] __attribute__((weak, visibility("hidden")));        \
+    extern const struct duda_probe __stop_duda_probes[] __attribute__((weak, visibility("hidden")));         \
+    extern struct duda_metric *const __start_duda_metrics[] __attribute__((weak, visibility("hidden")));     \
+    extern struct duda_metric *const __stop_duda_metrics[] __attribute__((weak, visibility("hidden")));      \
+    extern const struct duda_topic *const __start_duda_topics[] __attribute__((weak, visibility("hidden"))); \
+    extern const struct duda_topic *const __stop_duda_topics[] __attribute__((weak, visibility("hidden")));  \
+    extern const struct duda_url_use *const __start_duda_url_uses[]                                          \
+        __attribute__((weak, visibility("hidden")));                                                         \
+    extern const struct duda_url_use *const __stop_duda_url_uses[]                                           \
+        __attribute__((weak, visibility("hidden")));                                                         \
+    static bool duda_bind_##word(const struct mk_conf_ctx *ctx, mk_str words, void **data);                  \
+    static const struct mk_handler duda_handler_##word = {.name = #word,                                     \
+                                                          .handle = duda_service_handle,                     \
+                                                          .bind = duda_bind_##word,                          \
+                                                          .body_max = duda_service_body_max,                 \
+                                                          .explain = duda_service_explain};                  \
+    DUDA_ROUTES(duda_routes_##word, __VA_ARGS__);                                                            \
+    static const struct duda_service duda_service_##word = {DUDA_ABI,                                        \
+                                                            sizeof(struct duda_service),                     \
+                                                            #word,                                           \
+                                                            __FILE__,                                        \
+                                                            &duda_routes_##word,                             \
+                                                            &MK_PLUGIN_OF(word),                             \
+                                                            &duda_handler_##word,                            \
+                                                            __start_duda_probes,                             \
+                                                            __stop_duda_probes,                              \
+                                                            DUDA_API_TITLE,                                  \
+                                                            DUDA_API_VERSION,                                \
+                                                            DUDA_API_DESCRIPTION,                            \
+                                                            __start_duda_metrics,                            \
+                                                            __stop_duda_metrics,                             \
+                                                            __start_duda_topics,                             \
+                                                            __stop_duda_topics,                              \
+                                                            DUDA_URL_USES};                                  \
+    extern MK_API const struct duda_service *const duda_service_of_##word;                                   \
+    const struct duda_service *const duda_service_of_##word = &duda_service_##word;                          \
+    static bool duda_bind_##word(const struct mk_conf_ctx *ctx, mk_str words, void **data)                   \
+    {                                                                                                        \
+        return duda_service_bind(&duda_service_##word, ctx, words, data);                                    \
+    }                                                                                                        \
+    static int duda_load_##word(struct mk_config *config, void **data)                                       \
+    {                                                                                                        \
+        return duda_service_load(&duda_service_##word, config, data);                                        \
+    }                                                                                                        \
+    static const struct mk_handler *const duda_handlers_##word[] = {&duda_handler_##word, NULL};             \
+    static const struct mk_conf_table *const duda_sections_##word[] = {DUDA_SECTION NULL};                   \
+    static const char *const duda_needs_##word[] = {"duda", DUDA_USE, NULL};                                 \
+    MK_PLUGIN(word) = {                                                                                      \
+        MK_PLUGIN_HEAD,                                                                                      \
+        .name = #word,                                                                                       \
+        .help = "A service of Duda.",                                                                        \
+        .sections = duda_sections_##word,                                                                    \
+        .handlers = duda_handlers_##word,                                                                    \
+        .load = duda_load_##word,                                                                            \
+        .host = duda_service_host,                                                                           \
+        .worker_start = duda_service_start,                                                                  \
+        .worker_stop = duda_service_stop,                                                                    \
+        .needs = duda_needs_##word,                                                                          \
+        .on_error = duda_service_error,                                                                      \
     }
 
 /** Implementation of DUDA_SERVICE(); do not call these functions. */

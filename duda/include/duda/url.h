@@ -28,9 +28,30 @@ extern "C" {
  *
  * Returns a path that is valid until the handler returns. The result is absent, and the error log says why,
  * if there is no such route, if several patterns have this name, or if a parameter is missing or invalid. It
- * is also absent if memory is exhausted.
+ * is also absent if memory is exhausted. If `name` is a string literal and no route, or more than one pattern,
+ * has this name, the server already warns when it loads a service in C.
  */
 MK_API mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value params) MK_API_MUST_USE;
+
+/** A call of duda_url_for(), which a macro of the same name adds to a section of the object. When the service is
+ * loaded, the server warns about names that no route has. The macro is only for C, because C++ compilers reject
+ * such sections in inline functions. */
+struct duda_url_use {
+    const char *name; /**< NULL: not known at compile time */
+    const char *file;
+    int line;
+};
+#ifndef __cplusplus
+#define duda_url_for(d, name, ...)                                                                           \
+    (__extension__({                                                                                         \
+         static const struct duda_url_use duda_use_ = {__builtin_constant_p(name) ? (name) : NULL, __FILE__, \
+                                                       __LINE__};                                            \
+         __attribute__((used,                                                                                \
+                        section("duda_url_uses"))) static const struct duda_url_use *const duda_use_ref_ =   \
+             &duda_use_;                                                                                     \
+     }),                                                                                                     \
+     duda_url_for(d, name, __VA_ARGS__))
+#endif
 
 /**
  * Builds the URL of this request with one query parameter changed, for links to another page, sort order or
