@@ -325,13 +325,12 @@ void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, c
     publish_report_len(worker_ctx->crash_slot, &out);
 }
 
-void duda_crash_report_warn_slow(const struct duda_worker_ctx *worker_ctx, unsigned ms)
+void duda_crash_report_warn(const struct duda_worker_ctx *worker_ctx, const char *problem)
 {
-    char problem[128], buf[REPORT_MAX];
+    char buf[REPORT_MAX];
     struct duda_ctx *d = worker_ctx->runs;
     if (!d || !worker_ctx->crash_slot)
         return;
-    snprintf(problem, sizeof problem, "blocks the event loop for more than %u ms; other requests wait", ms);
     struct mk_buf out = mk_buf_fixed(buf, sizeof buf), head = begin_report(d, problem, "");
     mk_buf_addf(&out, "warning: %.*s\n", MK_STR_ARG(mk_buf_str(&head)));
     atomic_store(&worker_ctx->crash_slot->len, 0);

@@ -21,8 +21,9 @@ void duda_crash_report_write(const char *problem, const void *context);
 /* Writes the position of another thread, whose handler is blocked in a call and cannot return from
  * duda_fiber_resume() during this function. */
 void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, const char *problem);
-/* In `monkey run`: prints a warning about the handler of another thread, which has blocked the loop for `ms`
- * milliseconds. As above, the handler cannot return from duda_fiber_resume() during this function. */
-void duda_crash_report_warn_slow(const struct duda_worker_ctx *worker_ctx, unsigned ms);
+/* In `monkey run`: prints a warning about the handler of another thread, which continues after the description
+ * of the handler with `problem`. As above, the handler cannot return from duda_fiber_resume() during this
+ * function. */
+void duda_crash_report_warn(const struct duda_worker_ctx *worker_ctx, const char *problem);
 
 #endif

@@ -165,6 +165,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
 {
     struct duda_plugin_config *settings = data;
     const struct duda_session_config *v = settings->session_config;
+    bool is_dev_before = settings->rules.tries;
     (void)h;
     if (!settings->is_checked && v->store == DUDA_SESSION_BACKEND_STORE)
         duda_store_require(config, v, v->store_name);
@@ -178,6 +179,8 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
         struct duda_backtrace_running *running =
             mk_config_shared(config, DUDA_BACKTRACE_RUNNING, sizeof *running);
         settings->rules.crashes = 0;
+        if (!is_dev_before)
+            mk_config_allow_path(config, MK_STR("/proc/self/task")); /* for the stall detector */
         if (running)
             running->describe = duda_crash_report_describe;
     }

@@ -13,16 +13,19 @@
 #include <unistd.h>
 
 #include "service/crash_report.h"
+#include "service/thread_usage.h"
 
-enum { TICK_MS = 100, DEV_TICK_MS = 25, LAZY_TICKS = 20, UNCLEAR_TICKS = 5, ASLEEP_US = 200 };
+enum { TICK_MS = 100, DEV_TICK_MS = 25, LAZY_TICKS = 20, UNCLEAR_TICKS = 5, PROBLEM_SIZE = 256 };
 
-static const char problem[] = "has blocked the event loop for more than 500 ms: compute in duda_offload(), "
-                              "and wait with functions of Duda";
+static const char stall_problem[] =
+    "has blocked the event loop for more than 500 ms: compute in duda_offload(), "
+    "and wait with functions of Duda";
 
 struct duda_stall_detector {
     const struct duda_worker_ctx *worker_ctx;
     pthread_t loop, thread;
-    clockid_t clock; /* CPU-time clock of the loop's thread */
+    clockid_t clock;                /* CPU-time clock of the loop's thread */
+    struct duda_thread_files files; /* only for warnings */
     unsigned tick_ms;
     pthread_mutex_t inspection;
     atomic_bool inspects; /* the thread is reading the stack of the handler, which must not return now */
@@ -50,7 +53,7 @@ static void on_stall_signal(int number, siginfo_t *info, void *context)
     struct duda_stall_detector *h = here;
     unsigned run = h ? atomic_load(&h->run) : 0;
     if (run % 2 && run == atomic_load(&h->suspect) && atomic_load(&h->held) != run) {
-        duda_crash_report_write(problem, context);
+        duda_crash_report_write(stall_problem, context);
         atomic_store(&h->held, run);
     }
     errno = e;
@@ -116,14 +119,21 @@ static void report_blocked_handler(struct duda_stall_detector *h, unsigned run)
     pthread_mutex_lock(&h->inspection);
     atomic_store(&h->inspects, true);
     if (atomic_load(&h->run) == run) {
-        duda_crash_report_write_blocked(h->worker_ctx, problem);
+        duda_crash_report_write_blocked(h->worker_ctx, stall_problem);
         atomic_store(&h->held, run);
     }
     atomic_store(&h->inspects, false);
     pthread_mutex_unlock(&h->inspection);
 }
 
-/* A thread that used half of the tick is computing, so a signal cannot interrupt a call. A thread that used
+/* Interrupts the handler, which writes the report. */
+static void signal_computing_handler(struct duda_stall_detector *h, unsigned run)
+{
+    atomic_store(&h->suspect, run);
+    pthread_kill(h->loop, SIGURG);
+}
+
+/* If the state of the thread is unknown: a thread that used half of the tick is computing, so a signal cannot interrupt a call. A thread that used
  * almost no time is blocked. In between, it waits for a CPU or makes many short calls: later ticks decide,
  * and the last one sends a signal, which is harmless for short calls. Returns true if the stall was
  * reported. */
@@ -133,51 +143,77 @@ static bool report_stalled_handler(struct duda_stall_detector *h, unsigned run, 
     bool is_unclear = used > TICK_MS * 1000 / 20 && used < TICK_MS * 1000 / 2;
     if (is_unclear && !is_last_chance)
         return false;
-    if (used > TICK_MS * 1000 / 20) {
-        atomic_store(&h->suspect, run);
-        pthread_kill(h->loop, SIGURG);
-    } else {
+    if (used > TICK_MS * 1000 / 20)
+        signal_computing_handler(h, run);
+    else
         report_blocked_handler(h, run);
-    }
     return true;
 }
 
-/* ---- Warnings in development ---- */
+/* ---- In development ---- */
 
-/* The current run of a handler, as observed for the warnings. */
-struct slow_run {
+/* The current run of a handler. */
+struct observed_run {
     unsigned run, warned_run;
-    uint64_t used_us;      /* CPU time since the first tick of the run */
-    uint64_t ticked_us;    /* time of the last tick */
-    unsigned asleep_ticks; /* consecutive punctual ticks without CPU time */
+    struct duda_thread_sample last;
+    struct duda_thread_usage usage; /* since the first tick of the run */
 };
 
-/* On a busy machine, a fast handler may take longer than DUDA_SLOW_MS, so only a handler that computes or
- * sleeps that long gets a warning. A thread that uses no CPU time sleeps, or waits for a CPU; in the second
- * case, this thread probably waits for a CPU, too, and its ticks are late. */
-static void warn_about_slow_run(struct duda_stall_detector *h, struct slow_run *slow, unsigned run,
-                                uint64_t used)
+static void observe_run(const struct duda_stall_detector *h, struct observed_run *o, unsigned run,
+                        uint64_t cpu_us)
 {
-    if (h->tick_ms != DEV_TICK_MS || run % 2 == 0 || run == slow->warned_run)
-        return;
-    uint64_t now = mk_clock_us();
-    bool is_asleep =
-        run == slow->run && used < ASLEEP_US && now - slow->ticked_us < 3 * h->tick_ms * 1000 / 2;
-    if (run != slow->run)
-        *slow = (struct slow_run){.run = run, .warned_run = slow->warned_run};
+    struct duda_thread_sample sample = {.time_us = mk_clock_us(), .cpu_us = cpu_us};
+    duda_thread_files_read(&h->files, &sample);
+    if (run == o->run)
+        duda_thread_usage_add(&o->usage, &o->last, &sample, h->tick_ms * 1000);
     else
-        slow->used_us += used;
-    slow->ticked_us = now;
-    slow->asleep_ticks = is_asleep ? slow->asleep_ticks + 1 : 0;
-    if (slow->used_us < DUDA_SLOW_MS * 1000 && slow->asleep_ticks < DUDA_SLOW_MS / h->tick_ms)
-        return;
-    slow->warned_run = run;
+        o->usage = (struct duda_thread_usage){0};
+    o->run = run;
+    o->last = sample;
+}
+
+static void print_warning(struct duda_stall_detector *h, unsigned run, const char *problem)
+{
     pthread_mutex_lock(&h->inspection);
     atomic_store(&h->inspects, true);
     if (atomic_load(&h->run) == run)
-        duda_crash_report_warn_slow(h->worker_ctx, DUDA_SLOW_MS);
+        duda_crash_report_warn(h->worker_ctx, problem);
     atomic_store(&h->inspects, false);
     pthread_mutex_unlock(&h->inspection);
+}
+
+/* Warns once about a handler that blocks the loop for DUDA_SLOW_MS, or that waits DUDA_STALL_MS for a
+ * processor, which explains a slow response but is no fault of the handler. */
+static void warn_about_slow_run(struct duda_stall_detector *h, struct observed_run *o)
+{
+    char text[PROBLEM_SIZE];
+    struct mk_buf problem = mk_buf_fixed(text, sizeof text - 1);
+    enum duda_usage_verdict verdict =
+        duda_thread_usage_judge(&o->usage, DUDA_SLOW_MS * 1000, DUDA_STALL_MS * 1000);
+    if (o->run % 2 == 0 || o->run == o->warned_run || verdict == DUDA_USAGE_FINE)
+        return;
+    o->warned_run = o->run;
+    if (verdict == DUDA_USAGE_BLOCKS)
+        mk_buf_addf(&problem, "blocks the event loop for more than %d ms (", DUDA_SLOW_MS);
+    else
+        mk_buf_addf(&problem, "is slow because this machine is busy (");
+    duda_thread_usage_format(&o->usage, &problem);
+    mk_buf_add(&problem, MK_STR("); other requests wait"));
+    text[problem.len] = '\0';
+    print_warning(h, o->run, text);
+}
+
+/* Reports a stall of which the thread itself is the cause. Its state shows whether a signal would interrupt a
+ * call. Returns false if there is none, or not yet. */
+static bool report_observed_stall(struct duda_stall_detector *h, const struct observed_run *o)
+{
+    if (duda_thread_usage_own_us(&o->usage) < DUDA_STALL_MS * 1000)
+        return false;
+    if (o->last.state == DUDA_THREAD_BLOCKED)
+        report_blocked_handler(h, o->run);
+    else
+        signal_computing_handler(h, o->run);
+    return true;
 }
 
 /* ---- The thread ---- */
@@ -187,21 +223,27 @@ static void *watch_thread_main(void *arg)
     struct duda_stall_detector *h = arg;
     const unsigned ratio = TICK_MS / h->tick_ms; /* stalls are judged by the CPU time used in TICK_MS */
     unsigned last = 0, same = 0, reported_run = 0, ticks = 0;
-    struct slow_run slow = {.run = 0};
-    uint64_t before = loop_cpu_time_us(h), window = before;
+    struct observed_run observed = {.run = 0};
+    uint64_t window = loop_cpu_time_us(h);
     while (wait_one_tick(h)) {
         unsigned run = atomic_load(&h->run), due = DUDA_STALL_MS / h->tick_ms;
         uint64_t now = loop_cpu_time_us(h);
         same = run == last ? same + 1 : 0;
         last = run;
-        warn_about_slow_run(h, &slow, run, now - before);
-        before = now;
+        if (h->tick_ms == DEV_TICK_MS) {
+            observe_run(h, &observed, run, now);
+            warn_about_slow_run(h, &observed);
+        }
         if (run % 2 == 0 && same >= LAZY_TICKS)
             sleep_until_next_run(h, run);
         if (++ticks % ratio)
             continue;
-        if (run % 2 && same >= due && run != reported_run &&
-            report_stalled_handler(h, run, now - window, same >= due + UNCLEAR_TICKS * ratio))
+        bool is_due = run % 2 && same >= due && run != reported_run;
+        bool is_reported = is_due && (observed.last.state != DUDA_THREAD_UNKNOWN
+                                          ? report_observed_stall(h, &observed)
+                                          : report_stalled_handler(h, run, now - window,
+                                                                   same >= due + UNCLEAR_TICKS * ratio));
+        if (is_reported)
             reported_run = run;
         window = now;
     }
@@ -241,10 +283,14 @@ struct duda_stall_detector *duda_stall_detector_start(const struct duda_worker_c
     h->worker_ctx = worker_ctx;
     h->loop = pthread_self();
     h->tick_ms = warns ? DEV_TICK_MS : TICK_MS;
+    h->files = (struct duda_thread_files){-1, -1};
+    if (warns)
+        duda_thread_files_open(&h->files);
     here = h;
     if (stall_detector_init(h))
         return h;
     here = NULL;
+    duda_thread_files_close(&h->files);
     mk_mem_free(h);
     return NULL;
 }
@@ -259,6 +305,7 @@ void duda_stall_detector_stop(struct duda_stall_detector *h)
     restore_stall_signal();
     here = NULL;
     close(h->wake);
+    duda_thread_files_close(&h->files);
     mk_mem_free(h);
 }
 

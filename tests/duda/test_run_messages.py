@@ -129,8 +129,8 @@ static int doze(struct duda_ctx *d)
 }
 DUDA_SERVICE(""").replace('DUDA_GET("/nap"', 'DUDA_GET("/doze/:n", doze, "Dozes."), DUDA_GET("/nap"'))
     assert server.get("/doze/7").text == "0\n"
-    server.err.wait_for(r"warning: doze\(\) in \S*guarded.c:\d+ blocks the event loop for more than 50 ms; other requests wait; "
-                        r"route /doze/:n, request GET /doze/7\n")
+    server.err.wait_for(r"warning: doze\(\) in \S*guarded.c:\d+ blocks the event loop for more than 50 ms \(computed for \d ms, "
+                        r"blocked in system calls for \d\d+ ms, without a processor for \d+ ms\); other requests wait; route /doze/:n, request GET /doze/7\n")
     assert server.err.text.count("warning: doze()") == 1
 
 

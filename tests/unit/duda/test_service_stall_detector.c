@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,9 +34,12 @@ void duda_crash_report_write_blocked(const struct duda_worker_ctx *worker_ctx, c
 
 static atomic_uint n_warned;
 
-void duda_crash_report_warn_slow(const struct duda_worker_ctx *worker_ctx, unsigned ms)
+static char warning[512];
+
+void duda_crash_report_warn(const struct duda_worker_ctx *worker_ctx, const char *problem)
 {
-    (void)worker_ctx, (void)ms;
+    (void)worker_ctx;
+    (void)snprintf(warning, sizeof warning, "%s", problem);
     atomic_fetch_add(&n_warned, 1);
 }
 
@@ -130,7 +135,6 @@ static void stall_detector_reports_blocking_call_without_interrupting_it(void **
     duda_stall_detector_stop(h);
 }
 
-/* On a busy machine, the detector cannot tell a thread that sleeps from one that waits for a CPU. */
 static void stay_until_warned(struct duda_stall_detector *h, unsigned count)
 {
     duda_stall_detector_enter(h);
@@ -147,6 +151,8 @@ static void stall_detector_warns_once_about_each_slow_run_in_development(void **
     (void)state;
     stay_until_warned(h, 1);
     stay_until_warned(h, 2);
+    assert_true(strncmp(warning, "blocks the event loop for more than 50 ms (computed for ", 56) == 0);
+    assert_non_null(strstr(warning, " ms); other requests wait"));
     duda_stall_detector_stop(h);
     h = duda_stall_detector_start(NULL, false);
     duda_stall_detector_enter(h);
