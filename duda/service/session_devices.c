@@ -59,6 +59,25 @@ static int open_for_user(struct duda_ctx *d, mk_str user, struct duda_session **
     return e ? e : duda_session_is_in_cookie(d) ? -ENOTSUP : 0;
 }
 
+int duda_session_add_alias(struct duda_ctx *d, mk_str alias)
+{
+    struct duda_session *s;
+    mk_str user = MK_STR_NULL;
+    int e = alias.len ? duda_session_user(d, &user) : -EINVAL;
+    e = e ? e : open_for_user(d, user, &s);
+    return e ? e : duda_session_user_put_alias(s, user, alias);
+}
+
+int duda_session_find_user(struct duda_ctx *d, mk_str alias, mk_str *user)
+{
+    struct duda_session *s;
+    *user = MK_STR_NULL;
+    int e = alias.len ? duda_session_open(d, &s) : -EINVAL;
+    if (!e && duda_session_is_in_cookie(d))
+        e = -ENOTSUP;
+    return e ? e : duda_session_user_find_alias(s, alias, user);
+}
+
 static bool is_current(const struct duda_session *s, mk_str user)
 {
     mk_str own = duda_session_own_value(s, DUDA_SESSION_USER);

@@ -79,6 +79,25 @@ int duda_session_user_check(struct duda_session *s)
     return e && e != -ENOENT ? e : -ENOENT;
 }
 
+/* ---- Aliases ---- */
+
+int duda_session_user_put_alias(const struct duda_session *s, mk_str user, mk_str alias)
+{
+    struct duda_session record;
+    int e = duda_session_record_init(&record, s, DUDA_SESSION_RECORD_ALIAS, alias);
+    e = e ? e : duda_session_put_pair(&record, MK_STR(DUDA_SESSION_USER), user);
+    return e ? e : duda_session_store_put(&record, life_s(s));
+}
+
+int duda_session_user_find_alias(const struct duda_session *s, mk_str alias, mk_str *user)
+{
+    struct duda_session record;
+    int e = duda_session_record_init(&record, s, DUDA_SESSION_RECORD_ALIAS, alias);
+    e = e ? e : duda_session_store_load(&record);
+    *user = e ? MK_STR_NULL : duda_session_own_value(&record, DUDA_SESSION_USER);
+    return e ? e : user->p ? 0 : -ENOENT;
+}
+
 /* ---- The list ---- */
 
 bool duda_session_user_decode(mk_str value, struct duda_session_entry *out)

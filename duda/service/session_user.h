@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records that the session store keeps in addition to the sessions. Two of them belong to each user:
+/* The records that the session store keeps in addition to the sessions. Three of them belong to each user:
  *
  * - The generation is a random number. It exists once a handler has revoked the user's sessions. A session
  *   copies the generation at login; a session whose generation differs from the stored one is revoked. Only a
@@ -7,8 +7,9 @@
  *   longest session that it revokes.
  * - The list names the sessions, to show them. Concurrent requests may lose an entry, so the list never
  *   decides whether a session is valid.
+ * - An alias leads to the user from another name, such as the ID of a session at a login provider.
  *
- * The flash messages of a session are the third kind. The IDs of all these records begin with a letter
+ * The flash messages of a session are the fourth kind. The IDs of all these records begin with a letter
  * that no session ID contains, so a client cannot use such a record as its session. */
 #ifndef DUDA_SERVICE_SESSION_USER_H
 #define DUDA_SERVICE_SESSION_USER_H
@@ -23,6 +24,7 @@
 /* The kinds of records: the first character of a record's ID. None is a hexadecimal digit. */
 enum {
     DUDA_SESSION_RECORD_GENERATION = 'g',
+    DUDA_SESSION_RECORD_ALIAS = 'k',
     DUDA_SESSION_RECORD_LIST = 'l',
     DUDA_SESSION_RECORD_FLASH = 'm'
 };
@@ -44,6 +46,13 @@ int duda_session_user_check(struct duda_session *s);
 int duda_session_user_generation(const struct duda_session *s, mk_str user, mk_str *out);
 /* Revokes all current sessions of the user, and sets *generation to the new generation. */
 int duda_session_user_revoke(const struct duda_session *s, mk_str user, mk_str *generation);
+
+/* ---- Aliases ---- */
+
+/* Stores the alias for the lifetime of the longest session. */
+int duda_session_user_put_alias(const struct duda_session *s, mk_str user, mk_str alias);
+/* Loads the user with this alias. -ENOENT: there is none. */
+int duda_session_user_find_alias(const struct duda_session *s, mk_str alias, mk_str *user);
 
 /* ---- The list ---- */
 

@@ -330,7 +330,7 @@ def test_back_channel_logout_revokes_all_sessions_of_the_user(start, provider):
 
 
 @pytest.mark.parametrize("changes", [{"events": None}, {"events": {}}, {"events": {"http://schemas.openid.net/event/backchannel-logout": 1}},
-                                     {"nonce": "x"}, {"sub": None, "sid": "s"}, {"aud": "other"}, {"iss": "http://evil.example"}, {"exp": 1},
+                                     {"nonce": "x"}, {"sub": None}, {"sub": None, "sid": ""}, {"sid": 1}, {"aud": "other"}, {"iss": "http://evil.example"}, {"exp": 1},
                                      {"exp": None}, {"jti": None}, {"jti": ""}, {"jti": 1}, {"iat": None}, {"iat": "now"},
                                      {"age": 361}, {"age": -200}])
 def test_back_channel_logout_with_an_invalid_token_is_rejected(start, provider, changes):
@@ -340,6 +340,30 @@ def test_back_channel_logout_with_an_invalid_token_is_rejected(start, provider, 
         changes = {"iat": int(time.time()) - changes["age"]}
     assert end_session(server, provider.logout_token(**changes)).status == 400
     assert browser.get("/show").text == "main:user-1\n"
+
+
+@pytest.mark.parametrize("keys", [STORE, ""], ids=["token store", "memory"])
+def test_back_channel_logout_with_only_a_session_id_revokes_the_sessions_of_its_user(start, provider, keys):
+    """OpenID Connect Back-Channel Logout 1.0, section 2.4: a token may have `sid` without `sub`."""
+    server = start(keys=keys)
+    provider.claims = {"sid": "session 1"}
+    browser = log_in(server, provider)
+    provider.claims = {"sub": "user-2", "sid": "x" * 5000}
+    other = log_in(server, provider)
+    provider.claims = {}
+    for unknown in ("session 2", "session", "x"):
+        reply = end_session(server, provider.logout_token(sub=None, sid=unknown))
+        assert (reply.status, reply["Cache-Control"]) == (200, "no-store")
+    assert (browser.get("/show").text, other.get("/show").text) == ("main:user-1\n", "main:user-2\n")
+    token = provider.logout_token(sub=None, sid="session 1")
+    assert [end_session(server, token).status for _ in range(2)] == [200, 400]
+    assert (browser.get("/show").text, other.get("/show").text) == ("-\n", "main:user-2\n")
+    assert end_session(server, provider.logout_token(sub=None, sid="x" * 5000)).status == 200
+    assert other.get("/show").text == "-\n"
+    provider.claims = {"sub": "user-3", "sid": "session 1"}
+    later = log_in(server, provider)
+    assert end_session(server, provider.logout_token(sub=None, sid="session 1")).status == 200
+    assert later.get("/show").text == "-\n", "the provider has reused the ID for another user"
 
 
 @pytest.mark.parametrize("keys", [STORE, ""], ids=["token store", "memory"])
@@ -369,6 +393,7 @@ def test_back_channel_logout_with_other_tokens_is_rejected(start, provider):
 
 def test_back_channel_logout_of_sessions_in_cookies_is_impossible(start, provider):
     server = start(top="[SESSIONS]\n    Store cookie\n")
+    provider.claims = {"sid": "s"}
     log_in(server, provider)
-    token = provider.logout_token()
-    assert [end_session(server, token).status for _ in range(2)] == [501, 501], "a failed logout may be repeated"
+    for token in (provider.logout_token(), provider.logout_token(sub=None, sid="s")):
+        assert [end_session(server, token).status for _ in range(2)] == [501, 501], "a failed logout may be repeated"

@@ -195,6 +195,18 @@ MK_API int duda_session_revoke_others(struct duda_ctx *d) MK_API_MUST_USE;
 /** Revokes the session with this `id` from duda_session_list(). -ENOENT: the user has no such session. */
 MK_API int duda_session_revoke(struct duda_ctx *d, mk_str user, mk_str id) MK_API_MUST_USE;
 
+/**
+ * Adds a name under which duda_session_find_user() finds the logged-in user, such as the ID of a session at a
+ * login provider, which may later ask to end that session. The store keeps an alias as long as a session may
+ * live. An alias of another user moves to this one, so begin it with a name of its kind: "provider 7:". Returns
+ * 0; -ENOENT: no user is logged in; -EINVAL: the alias is empty; -ENOTSUP: see above; or an error of
+ * duda_session_set().
+ */
+MK_API int duda_session_add_alias(struct duda_ctx *d, mk_str alias) MK_API_MUST_USE;
+/** Sets *user to the user with this alias; it is valid until the handler returns. Returns 0; -ENOENT: there is
+ * none; or an error like those of duda_session_add_alias(). */
+MK_API int duda_session_find_user(struct duda_ctx *d, mk_str alias, mk_str *user) MK_API_MUST_USE;
+
 /** Maximum length of a user ID; length of a session's public ID. */
 enum { DUDA_SESSION_USER_MAX = 255, DUDA_SESSION_PUBLIC_ID_LEN = 16 };
 

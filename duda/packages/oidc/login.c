@@ -17,11 +17,12 @@
 enum { NEXT_MAX = 500, ERROR_MAX = 100 };
 
 struct claims {
-    mk_str sub, nonce, azp, aud, acr;
+    mk_str sub, sid, nonce, azp, aud, acr;
     int64_t auth_time;
 };
 static const struct duda_schema_field claim_fields[] = {
     DUDA_STRING(struct claims, sub, .min_length = 1, .max_length = 180),
+    DUDA_STRING(struct claims, sid, .max_length = OIDC_CLAIMS_MAX, .optional = true),
     DUDA_STRING(struct claims, nonce, .max_length = 100),
     DUDA_STRING(struct claims, azp, .max_length = 255, .optional = true),
     DUDA_JSON_RAW(struct claims, aud),
@@ -43,6 +44,16 @@ static const struct duda_oidc_login *login_of(struct duda_ctx *d)
 {
     const struct duda_oidc_login *login = duda_route_data(d);
     return login ? login : &plain_login;
+}
+
+mk_str oidc_user(struct duda_ctx *d, const struct oidc_provider *p, mk_str sub)
+{
+    return duda_sprintf(d, "%.*s:%.*s", MK_STR_ARG(p->settings->base.name), MK_STR_ARG(sub));
+}
+
+mk_str oidc_session_alias(struct duda_ctx *d, const struct oidc_provider *p, mk_str sid)
+{
+    return duda_sprintf(d, "oidc %.*s:%.*s", MK_STR_ARG(p->settings->base.name), MK_STR_ARG(sid));
 }
 
 static mk_str sha256_text(struct duda_ctx *d, mk_str text)
@@ -167,8 +178,9 @@ static bool has_acr(const struct claims *c, mk_str acr_values)
     return false;
 }
 
-static int check_claims(struct duda_ctx *d, const struct oidc_provider *p, mk_str json,
-                        const struct attempt *a, struct claims *out)
+/* Not inlined, so that the caller's frame, which exists while the handler waits, has no space for the errors. */
+static __attribute__((noinline)) int check_claims(struct duda_ctx *d, const struct oidc_provider *p,
+                                                  mk_str json, const struct attempt *a, struct claims *out)
 {
     const struct mk_allocator memory = duda_allocator_of(d);
     struct duda_validation_errors errors;
@@ -192,13 +204,23 @@ static duda_verdict redirect_home(struct duda_ctx *d, mk_str next)
                     : duda_redirect(d, 303, mk_str_from_c(home ? home : "/"));
 }
 
-static duda_verdict log_in_user(struct duda_ctx *d, struct oidc_provider *p, mk_str sub, mk_str json,
-                                const struct oidc_token_response *tokens)
+/* Records the provider's session, for a logout token that has only this ID. Sessions in cookies cannot be
+ * revoked, with or without it. */
+static int add_session_alias(struct duda_ctx *d, const struct oidc_provider *p, mk_str sid)
+{
+    mk_str alias = sid.len ? oidc_session_alias(d, p, sid) : MK_STR_NULL;
+    int e = alias.p ? duda_session_add_alias(d, alias) : sid.len ? -ENOMEM : 0;
+    return e == -ENOTSUP ? 0 : e;
+}
+
+static duda_verdict log_in_user(struct duda_ctx *d, struct oidc_provider *p, const struct claims *claims,
+                                mk_str json, const struct oidc_token_response *tokens)
 {
     const struct duda_oidc_login *login = login_of(d);
-    mk_str user = duda_sprintf(d, "%.*s:%.*s", MK_STR_ARG(p->settings->base.name), MK_STR_ARG(sub)), id_token;
+    mk_str user = oidc_user(d, p, claims->sub), id_token;
     int e = user.p ? duda_session_log_in(d, user) : -ENOMEM;
-    e = e ? e : oidc_keep_tokens(d, p, tokens, sub);
+    e = e ? e : add_session_alias(d, p, claims->sid);
+    e = e ? e : oidc_keep_tokens(d, p, tokens, claims->sub);
     if (!e && login->on_login && (e = login->on_login(d, user, json)) != 0) {
         (void)oidc_drop_tokens(d, p, &id_token);
         int lost = duda_session_destroy(d);
@@ -219,7 +241,7 @@ static duda_verdict finish_login(struct duda_ctx *d, struct oidc_provider *p, co
     if (e)
         return oidc_fail(d, p, e);
     e = check_claims(d, p, json, a, &claims);
-    e = e ? e : log_in_user(d, p, claims.sub, json, &tokens);
+    e = e ? e : log_in_user(d, p, &claims, json, &tokens);
     return e ? e : redirect_home(d, a->next);
 }
 

@@ -74,12 +74,14 @@ static const struct duda_schema events_schema =
 enum { TOKEN_AGE_MAX_S = 300 };
 
 struct logout_claims {
-    mk_str sub, nonce, jti;
+    mk_str sub, sid; /* absent: none; the token has at least one of them */
+    mk_str nonce, jti;
     int64_t iat;
     struct events events;
 };
 static const struct duda_schema_field logout_fields[] = {
-    DUDA_STRING(struct logout_claims, sub, .min_length = 1, .max_length = 180),
+    DUDA_STRING(struct logout_claims, sub, .min_length = 1, .max_length = 180, .optional = true),
+    DUDA_STRING(struct logout_claims, sid, .min_length = 1, .max_length = OIDC_CLAIMS_MAX, .optional = true),
     DUDA_JSON_RAW(struct logout_claims, nonce, .optional = true),
     DUDA_STRING(struct logout_claims, jti, .min_length = 1, .max_length = OIDC_CLAIMS_MAX),
     DUDA_INTEGER(struct logout_claims, iat),
@@ -102,7 +104,8 @@ static bool read_logout_claims(struct duda_ctx *d, const struct oidc_provider *p
     struct duda_validation_errors errors;
     *out = (struct logout_claims){.nonce = MK_STR_NULL};
     return !duda_json_read(json, &logout_schema, &memory, NULL, out, &errors) && !out->nonce.p &&
-           mk_str_starts(out->events.logout, MK_STR("{")) && is_recent(d, p, out->iat);
+           (out->sub.p || out->sid.p) && mk_str_starts(out->events.logout, MK_STR("{")) &&
+           is_recent(d, p, out->iat);
 }
 
 /* ---- Replays ---- */
@@ -142,13 +145,26 @@ static void forget_use(struct duda_ctx *d, const struct oidc_provider *p, mk_str
 
 /* ---- Revocation ---- */
 
-static duda_verdict revoke_sessions(struct duda_ctx *d, const struct oidc_provider *p, mk_str sub)
+/* Finds the user whose sessions the token ends. -ENOENT: no user has logged in with this session of the
+ * provider. */
+static int find_user(struct duda_ctx *d, const struct oidc_provider *p, const struct logout_claims *claims,
+                     mk_str *user)
 {
-    mk_str user = duda_sprintf(d, "%.*s:%.*s", MK_STR_ARG(p->settings->base.name), MK_STR_ARG(sub));
-    int e = user.p ? duda_session_revoke_all(d, user) : -ENOMEM;
+    *user = claims->sub.p ? oidc_user(d, p, claims->sub) : oidc_session_alias(d, p, claims->sid);
+    if (!user->p)
+        return -ENOMEM;
+    return claims->sub.p ? 0 : duda_session_find_user(d, *user, user);
+}
+
+static duda_verdict revoke_sessions(struct duda_ctx *d, const struct oidc_provider *p,
+                                    const struct logout_claims *claims)
+{
+    mk_str user;
+    int e = find_user(d, p, claims, &user);
+    e = e ? e : duda_session_revoke_all(d, user);
     if (e == -ENOTSUP)
         return oidc_refuse(d, 501, "sessions in cookies cannot be revoked");
-    e = e ? e : duda_header_set(d, "Cache-Control", MK_STR("no-store"));
+    e = e && e != -ENOENT ? e : duda_header_set(d, "Cache-Control", MK_STR("no-store"));
     return e ? e : 200;
 }
 
@@ -171,7 +187,7 @@ duda_verdict duda_oidc_back_channel_log_out(struct duda_ctx *d)
     e = record_use(d, p, key, claims.iat);
     if (e)
         return e == -EEXIST ? oidc_refuse(d, 400, "the logout token was used before") : e;
-    duda_verdict result = revoke_sessions(d, p, claims.sub);
+    duda_verdict result = revoke_sessions(d, p, &claims);
     if (result != 200)
         forget_use(d, p, key);
     return result;

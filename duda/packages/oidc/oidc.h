@@ -45,6 +45,11 @@ struct oidc_provider {
 };
 struct oidc_provider *oidc_provider_find(struct duda_ctx *d, const char *name);
 
+/* The user of the service with this subject of the provider, and the alias of that user for the provider's
+ * session. Absent if out of memory. */
+mk_str oidc_user(struct duda_ctx *d, const struct oidc_provider *p, mk_str sub);
+mk_str oidc_session_alias(struct duda_ctx *d, const struct oidc_provider *p, mk_str sid);
+
 int64_t oidc_now(struct duda_ctx *d);
 /* Logs the reason, and responds with problem details. */
 duda_verdict oidc_refuse(struct duda_ctx *d, unsigned status, const char *message);
