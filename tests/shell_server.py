@@ -86,8 +86,9 @@ class RawClient:
         self.socket.connect(str(path))
         self.file = self.socket.makefile("rb")
         if greets:
+            self.send("hello\n")
             self.greeting = self.line()
-            assert self.greeting.startswith("+cheetah 1 monkey/"), self.greeting
+            assert self.greeting.startswith("+cheetah 2 monkey/"), self.greeting
 
     def line(self):
         return self.file.readline().decode().removesuffix("\n")

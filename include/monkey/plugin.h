@@ -171,6 +171,14 @@ struct mk_plugin {
      * changes to the request that access checks must not see, such as mk_request_set_header(). Returns 0, or
      * the status (400 to 599) with which to reject the request. */
     unsigned (*on_handler)(struct mk_request *request, void *host_data);
+
+    /**
+     * Runs a command of the administrator in one worker, such as `monkey shell upstream api drain 10.0.0.1:80`:
+     * `words` are the words after the name of the plugin. Appends the response, or the reason of a failure, to
+     * `out`. Returns 0, -EINVAL for wrong usage, or another negative errno value. The shell logs each command
+     * that succeeds.
+     */
+    int (*on_command)(struct mk_worker *worker, mk_str words, struct mk_buf *out, void *data);
 };
 
 /** The first members of a plugin's initializer, which the server checks before it reads any others. */

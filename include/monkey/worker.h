@@ -177,6 +177,10 @@ MK_API int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plug
 /** All workers, as the receiver of a message. */
 #define MK_TO_ALL (~0u)
 
+/** Runs a command of the administrator: calls on_command of the plugin with this name. Returns its result, or
+ * -ENOENT if no such plugin is loaded, or it has no commands. */
+MK_API int mk_worker_run_command(struct mk_worker *worker, mk_str plugin, mk_str words, struct mk_buf *out);
+
 /** Requests a reload of the configuration from the master, as SIGHUP does. Returns 0 or a negative
  * errno value. */
 MK_API int mk_worker_request_reload(struct mk_worker *worker);

@@ -174,11 +174,37 @@ static int connect_socket(struct cheetah_client_conn *l)
     return connect(l->fd, (const struct sockaddr *)&to, sizeof to) < 0 ? errno : 0;
 }
 
+static bool send_line(const struct cheetah_client_conn *l, mk_str line)
+{
+    char buf[CHEETAH_LINE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_add(&text, line);
+    mk_buf_add_char(&text, '\n');
+    mk_str s = mk_buf_str(&text);
+    while (s.len) {
+        ssize_t n = send(l->fd, s.p, s.len, MSG_NOSIGNAL);
+        if (n < 0 && errno != EINTR)
+            return false;
+        s = mk_str_skip(s, n > 0 ? (size_t)n : 0);
+    }
+    return true;
+}
+
+/* The server has refused the connection: the reason is the content of an HTTP response. */
+static int print_refusal(struct cheetah_client_conn *l)
+{
+    mk_str line;
+    while (next_line(l, &line))
+        if (mk_str_eq(line, MK_STR("\r")) && next_line(l, &line))
+            return print_error(l, "%.*s", MK_STR_ARG(line));
+    return print_error(l, "the program at %s is not a Monkey server", l->path);
+}
+
 static int read_greeting(struct cheetah_client_conn *l, mk_str line)
 {
     static const mk_str expected = MK_STR_INIT("+" CHEETAH_GREETING " ");
-    if (mk_str_starts(line, MK_STR("-")))
-        return print_error(l, "%.*s", MK_STR_ARG(mk_str_skip(line, 1)));
+    if (mk_str_starts(line, MK_STR("HTTP/1.1 ")))
+        return print_refusal(l);
     if (mk_str_starts(line, MK_STR("+cheetah ")) && !mk_str_starts(line, expected))
         return print_error(
             l, "the server at %s uses another version of the protocol: use its own `monkey shell`", l->path);
@@ -197,8 +223,9 @@ static int open_and_read_greeting(struct cheetah_client_conn *l)
     int e = connect_socket(l);
     if (e)
         return explain_connect_error(l, e);
+    (void)send_line(l, MK_STR(CHEETAH_HELLO)); /* if this fails, the server may have sent a reason */
     if (next_line(l, &line))
-        return read_greeting(l, line);
+        return mk_str_starts(line, MK_STR("!")) ? AGAIN : read_greeting(l, line);
     /* The process exited before it accepted the connection; another process will replace it. */
     if (errno == 0 || errno == ECONNRESET)
         return AGAIN;
@@ -229,22 +256,6 @@ void cheetah_client_conn_check_eof(struct cheetah_client_conn *l)
         l->in_at < l->in.len || recv(l->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
     if (has_input) /* the server has sent a reason for closing the session, or has closed it */
         cheetah_client_conn_close(l);
-}
-
-static bool send_line(const struct cheetah_client_conn *l, mk_str line)
-{
-    char buf[CHEETAH_LINE_MAX];
-    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_add(&text, line);
-    mk_buf_add_char(&text, '\n');
-    mk_str s = mk_buf_str(&text);
-    while (s.len) {
-        ssize_t n = send(l->fd, s.p, s.len, MSG_NOSIGNAL);
-        if (n < 0 && errno != EINTR)
-            return false;
-        s = mk_str_skip(s, n > 0 ? (size_t)n : 0);
-    }
-    return true;
 }
 
 enum { ELSEWHERE = -1 };

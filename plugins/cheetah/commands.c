@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
 
+#include <errno.h>
+
 #include "connections.h"
 #include "loglevel.h"
 #include "reload.h"
@@ -31,12 +33,32 @@ static void clear_command(struct cheetah_session *s, mk_str args, bool json)
     cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
 }
 
+/* `upstream NAME add SERVER` and others: the plugin upstream runs them. */
+static void upstream_command(struct cheetah_session *s, mk_str args, bool json)
+{
+    char buf[512];
+    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
+    (void)json;
+    int e = mk_worker_run_command(cheetah_session_shell(s)->worker, MK_STR("upstream"), args, &out);
+    if (e == -ENOENT && !out.len)
+        mk_buf_add(&out, MK_STR("no route uses an upstream"));
+    else if (e == 0)
+        cheetah_session_log_command(s, "upstream", args);
+    cheetah_session_finish_response(s,
+                                    e == 0         ? CHEETAH_OK
+                                    : e == -EINVAL ? CHEETAH_USAGE_ERROR
+                                                   : CHEETAH_FAILED,
+                                    "%.*s", MK_STR_ARG(mk_buf_str(&out)));
+}
+
 static const struct command commands[] = {
     {"help", "?", 'h', NULL, "this list", false, help_command},
     {"status", NULL, 's', NULL, "totals since the server started", true, cheetah_show_status},
     {"workers", NULL, 'w', NULL, "the worker processes", true, cheetah_show_workers},
     {"connections", NULL, 0, NULL, "open connections of all workers", true, cheetah_connections_command},
     {"upstreams", NULL, 0, NULL, "the backend servers", true, cheetah_statistics_show_upstreams},
+    {"upstream", NULL, 0, "NAME ...", "`add`, `remove`, `drain`, `enable` or `weight`, then a server", false,
+     upstream_command},
     {"packages", NULL, 0, NULL, "calls of services to stores, databases and others", true,
      cheetah_statistics_show_packages},
     {"routes", NULL, 0, NULL, "the routes of services: counts and durations", true,

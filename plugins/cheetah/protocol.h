@@ -3,7 +3,9 @@
 #ifndef CHEETAH_PROTOCOL_H
 #define CHEETAH_PROTOCOL_H
 
-/* Follows the `+` of the first line. The number is the version of the protocol. */
-#define CHEETAH_GREETING "cheetah 1"
+/* The first command of a client, and what follows the `+` of its response. The number is the version of the
+ * protocol. */
+#define CHEETAH_HELLO    "hello"
+#define CHEETAH_GREETING "cheetah 2"
 
 #endif

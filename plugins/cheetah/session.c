@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "escape.h"
+#include "http.h"
 #include "protocol.h"
 
 enum {
@@ -14,6 +15,8 @@ enum {
     KEPT = 64 * 1024,  /* buffer size that a session without output keeps */
     COMMANDS_MAX = 16, /* maximum number of commands per loop iteration */
     RESUME_MS = 1,
+    CHUNK_MIN = 32 * 1024,  /* a response that becomes longer is sent in chunks */
+    REQUEST_MS = 30 * 1000, /* how long the head and the content of an HTTP request may take */
 };
 
 struct cheetah_session {
@@ -23,8 +26,12 @@ struct cheetah_session {
     struct ucred who;
     struct mk_watcher *watcher;
     struct mk_timer idle, timer;
+    struct mk_timer request; /* limits the time in which an HTTP request arrives */
     uint64_t active_ms;
     struct mk_buf out;
+    struct cheetah_http http;
+    bool is_http;                               /* the client speaks HTTP */
+    bool is_json;                               /* the response over HTTP is JSON */
     const struct cheetah_deferred_command *job; /* NULL: ready for the next line */
     void *state;
     uint64_t token;
@@ -48,6 +55,16 @@ void cheetah_session_log(const struct cheetah_session *s, const char *what)
                   (unsigned)s->who.uid, (unsigned)s->who.gid, what);
 }
 
+void cheetah_session_log_command(const struct cheetah_session *s, const char *name, mk_str args)
+{
+    char buf[CHEETAH_LINE_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf - 1);
+    mk_buf_addf(&text, "runs: %s ", name);
+    mk_log_escape(&text, args);
+    text.p[text.len] = '\0';
+    cheetah_session_log(s, text.p);
+}
+
 static void append_line(struct cheetah_session *s, char tag, mk_str line)
 {
     mk_buf_add_char(&s->out, tag);
@@ -57,9 +74,78 @@ static void append_line(struct cheetah_session *s, char tag, mk_str line)
 
 void cheetah_session_write_output(struct cheetah_session *s, mk_str lines)
 {
-    while (lines.len && !s->out.failed)
+    if (s->http.is_active) {
+        mk_buf_add(&s->http.content, lines);
+        if (lines.len && !mk_str_ends(lines, MK_STR("\n")))
+            mk_buf_add_char(&s->http.content, '\n');
+    }
+    while (!s->http.is_active && lines.len && !s->out.failed)
         append_line(s, ' ', mk_str_cut(&lines, '\n'));
 }
+
+/* ---- HTTP ---- */
+
+/* Sends an error as the response, or aborts a response that has begun. */
+static void send_http_error(struct cheetah_session *s, unsigned status, mk_str text)
+{
+    struct cheetah_http *h = &s->http;
+    if (h->is_head_sent) {
+        s->is_closing = true;
+        cheetah_http_reset(h);
+        return;
+    }
+    mk_buf_clear(&h->content);
+    cheetah_http_write_text(h, &h->content, "error", text);
+    cheetah_http_write_head(h, &s->out, status, true, (int64_t)h->content.len);
+    mk_buf_add(&s->out, mk_buf_str(&h->content));
+    s->is_closing |= h->closes;
+    cheetah_http_reset(h);
+}
+
+static void send_http_success(struct cheetah_session *s, mk_str text)
+{
+    struct cheetah_http *h = &s->http;
+    if (!h->content.len && !h->is_head_sent) {
+        cheetah_http_write_text(h, &h->content, "message", text);
+        s->is_json = true;
+    }
+    if (!h->is_head_sent)
+        cheetah_http_write_head(h, &s->out, 200, s->is_json, (int64_t)h->content.len);
+    if (h->is_chunked && h->content.len)
+        cheetah_http_write_chunk(&s->out, mk_buf_str(&h->content));
+    if (h->is_chunked)
+        cheetah_http_write_chunk(&s->out, MK_STR(""));
+    else
+        mk_buf_add(&s->out, mk_buf_str(&h->content));
+    s->is_closing |= h->closes;
+    cheetah_http_reset(h);
+}
+
+static void finish_http_response(struct cheetah_session *s, enum cheetah_tag tag, mk_str text)
+{
+    bool reconnects = tag == CHEETAH_RECONNECT;
+    s->http.closes |= reconnects;
+    if (s->http.content.failed)
+        send_http_error(s, 500, MK_STR("the response is too large, or the server is out of memory"));
+    else if (tag == CHEETAH_OK)
+        send_http_success(s, text);
+    else
+        send_http_error(s, reconnects ? 503 : tag == CHEETAH_USAGE_ERROR ? 400 : 409, text);
+}
+
+/* Sends a part of a long response. */
+static void send_http_chunk(struct cheetah_session *s)
+{
+    struct cheetah_http *h = &s->http;
+    if (!h->is_active || h->content.len < CHUNK_MIN || h->content.failed)
+        return;
+    if (!h->is_head_sent)
+        cheetah_http_write_head(h, &s->out, 200, s->is_json, -1);
+    cheetah_http_write_chunk(&s->out, mk_buf_str(&h->content));
+    mk_buf_clear(&h->content);
+}
+
+/* ---- Lines of a response ---- */
 
 static void append_formatted(struct cheetah_session *s, char tag, const char *fmt, va_list args)
     MK_API_PRINTF(3, 0);
@@ -69,7 +155,12 @@ static void append_formatted(struct cheetah_session *s, char tag, const char *fm
     char buf[1024];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     mk_buf_addv(&text, fmt, args);
-    append_line(s, tag, mk_buf_str(&text));
+    if (s->http.is_active && tag == '#')
+        mk_buf_addf(&s->http.notes, "%.*s\n", MK_STR_ARG(mk_buf_str(&text)));
+    else if (s->http.is_active)
+        finish_http_response(s, (enum cheetah_tag)tag, mk_buf_str(&text));
+    else
+        append_line(s, tag, mk_buf_str(&text));
 }
 
 void cheetah_session_write_note(struct cheetah_session *s, const char *fmt, ...)
@@ -158,15 +249,64 @@ static void replace_failed_response(struct cheetah_session *s)
 
 /* ---- Input ---- */
 
+static void reject_http_request(struct cheetah_session *s, struct cheetah_http_error e)
+{
+    mk_timer_stop(&s->request);
+    s->http.closes |= !s->http.has_head; /* the rest of the request is not read */
+    send_http_error(s, e.status, mk_str_from_c(e.text));
+}
+
+static void run_http_request(struct cheetah_session *s, mk_str content)
+{
+    char buf[CHEETAH_LINE_MAX];
+    struct mk_buf command = mk_buf_fixed(buf, sizeof buf);
+    struct cheetah_http_error e = cheetah_http_command(&s->http, content, &command, &s->is_json);
+    mk_timer_stop(&s->request);
+    if (command.failed)
+        e = (struct cheetah_http_error){400, "the request is too long"};
+    if (e.status)
+        reject_http_request(s, e);
+    else if (cheetah_is_worker_superseded(s->shell->worker))
+        cheetah_session_finish_response(s, CHEETAH_RECONNECT, "this process exits");
+    else
+        s->shell->run(s, mk_buf_str(&command));
+}
+
+static void read_http_line(struct cheetah_session *s, mk_str line)
+{
+    struct cheetah_http_error e = {0, NULL};
+    if (s->overlong)
+        e = (struct cheetah_http_error){431, "a line has at most 4095 bytes"};
+    else if (s->http.is_active)
+        e = cheetah_http_read_line(&s->http, line);
+    else
+        e = cheetah_http_begin(&s->http, line);
+    s->is_http = true;
+    s->overlong = false;
+    if (e.status) {
+        s->http.closes = true;
+        reject_http_request(s, e);
+    } else if (!s->http.n_headers && !s->http.has_head) {
+        mk_timer_set(&s->request, s->shell->worker, REQUEST_MS);
+    }
+}
+
 static void run_command(struct cheetah_session *s, mk_str line)
 {
     if (mk_str_ends(line, MK_STR("\r")))
         line = mk_str_first(line, line.len - 1);
+    if (s->http.is_active || (!s->overlong && cheetah_http_is_request_line(line))) {
+        read_http_line(s, line);
+        return;
+    }
     if (s->overlong)
         cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR, "a line has at most %d bytes",
                                         CHEETAH_LINE_MAX - 1);
     else if (cheetah_is_worker_superseded(s->shell->worker))
         cheetah_session_finish_response(s, CHEETAH_RECONNECT, "this process exits");
+    else if (mk_str_eq(line, MK_STR(CHEETAH_HELLO)))
+        cheetah_session_finish_response(s, CHEETAH_OK, CHEETAH_GREETING " monkey/%s process %d", mk_version(),
+                                        (int)getpid());
     else
         s->shell->run(s, line);
     s->overlong = false;
@@ -174,10 +314,26 @@ static void run_command(struct cheetah_session *s, mk_str line)
         replace_failed_response(s);
 }
 
+/* Returns false if the content of the request is incomplete. */
+static bool run_buffered_request(struct cheetah_session *s)
+{
+    char content[CHEETAH_LINE_MAX];
+    size_t len = s->http.length;
+    if (s->in_len < len)
+        return false;
+    memcpy(content, s->in, len);
+    s->in_len -= len;
+    memmove(s->in, s->in + len, s->in_len);
+    run_http_request(s, mk_str_of(content, len));
+    return true;
+}
+
 /* Returns false if there is no complete line. */
 static bool run_buffered_line(struct cheetah_session *s)
 {
     char line[CHEETAH_LINE_MAX];
+    if (s->http.has_head)
+        return run_buffered_request(s);
     size_t len = mk_str_find(mk_str_of(s->in, s->in_len), '\n');
     if (len == MK_STR_NONE) {
         if (s->in_len == sizeof s->in) {
@@ -218,9 +374,11 @@ static void free_session(struct cheetah_session *s)
     mk_watcher_free(s->watcher);
     mk_timer_stop(&s->idle);
     mk_timer_stop(&s->timer);
+    mk_timer_stop(&s->request);
     close(s->fd);
     cheetah_session_slot_release(s->shell->cheetah->slots, s->slot);
     mk_buf_free(&s->out);
+    cheetah_http_reset(&s->http);
     mk_mem_free(s->state);
     mk_mem_free(s);
 }
@@ -229,6 +387,7 @@ static void free_session(struct cheetah_session *s)
 static bool advance_session_once(struct cheetah_session *s, unsigned *commands)
 {
     const struct cheetah_deferred_command *job = s->job;
+    send_http_chunk(s);
     flush_output(s);
     if (s->dead)
         return false;
@@ -277,6 +436,14 @@ static void on_command_timer(struct mk_timer *t)
     advance_session_until_blocked(s);
 }
 
+static void on_request_timeout(struct mk_timer *t)
+{
+    struct cheetah_session *s = MK_CONTAINER(t, struct cheetah_session, request);
+    s->http.closes = true;
+    send_http_error(s, 408, MK_STR("the request was not complete in time"));
+    advance_session_until_blocked(s);
+}
+
 static void on_idle_timeout(struct mk_timer *t)
 {
     struct cheetah_session *s = MK_CONTAINER(t, struct cheetah_session, idle);
@@ -287,7 +454,7 @@ static void on_idle_timeout(struct mk_timer *t)
         mk_timer_set(&s->idle, s->shell->worker, rest_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)rest_ms);
         return;
     }
-    if (!s->out.len)
+    if (!s->out.len && !s->is_http)
         cheetah_session_finish_response(s, CHEETAH_RECONNECT, "no command for too long");
     flush_output(s);
     free_session(s);
@@ -301,6 +468,7 @@ static bool watch_socket(struct cheetah_session *s)
     uint64_t idle_ms = s->shell->cheetah->settings.idle_ms;
     mk_timer_init(&s->idle, on_idle_timeout);
     mk_timer_init(&s->timer, on_command_timer);
+    mk_timer_init(&s->request, on_request_timeout);
     s->watcher = mk_watcher_new(w, s->fd, MK_READABLE | MK_WRITABLE, on_session_io, s);
     if (!s->watcher)
         return false;
@@ -320,6 +488,7 @@ bool cheetah_session_open(struct shell *shell, int fd, int slot, const struct uc
     s->who = *who;
     s->active_ms = mk_worker_now_ms(shell->worker);
     s->out = mk_buf_growing(OUT_MAX);
+    cheetah_http_reset(&s->http);
     if (!watch_socket(s)) {
         mk_mem_free(s);
         return false;
@@ -330,8 +499,6 @@ bool cheetah_session_open(struct shell *shell, int fd, int slot, const struct uc
         s->next->link = &s->next;
     shell->sessions = s;
     cheetah_session_log(s, "has connected");
-    cheetah_session_finish_response(s, CHEETAH_OK, CHEETAH_GREETING " monkey/%s process %d", mk_version(),
-                                    (int)getpid());
     advance_session_until_blocked(s);
     return true;
 }
@@ -342,7 +509,8 @@ static void end_session_on_worker_exit(struct cheetah_session *s)
         s->job->on_stop(s);
     if (s->job)
         cheetah_session_finish_response(s, CHEETAH_FAILED, "this process exits");
-    cheetah_session_finish_response(s, CHEETAH_RECONNECT, "this process exits");
+    if (!s->is_http || s->http.is_active)
+        cheetah_session_finish_response(s, CHEETAH_RECONNECT, "this process exits");
     flush_output(s);
 }
 

@@ -40,11 +40,17 @@ static bool is_client_allowed(const struct cheetah *c, int fd, const struct ucre
     return who->gid == c->group || has_supplementary_group(fd, c->group);
 }
 
-static void refuse_client(int fd, const char *error)
+/* The server does not know yet which protocol the client speaks, and both programs understand HTTP. Input that
+ * is not read would reset the connection, and the client could miss the response. */
+static void refuse_client(int fd, unsigned status, const char *error)
 {
-    char line[128];
-    int len = snprintf(line, sizeof line, "-%s\n", error);
-    (void)!send(fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    char text[512], ignored[4096];
+    int len = snprintf(text, sizeof text,
+                       "HTTP/1.1 %u Refused\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+                       "Connection: close\r\n\r\n%s\n",
+                       status, strlen(error) + 1, error);
+    (void)!send(fd, text, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)!recv(fd, ignored, sizeof ignored, MSG_DONTWAIT);
     close(fd);
 }
 
@@ -63,7 +69,7 @@ static void admit_client(struct shell *s, int fd)
     if (!is_client_allowed(c, fd, &who)) {
         mk_worker_log(s->worker, MK_LOG_WARN, "shell: rejected process %d of user %u, group %u", (int)who.pid,
                       (unsigned)who.uid, (unsigned)who.gid);
-        refuse_client(fd, "you have no permission to use this shell");
+        refuse_client(fd, 403, "you have no permission to use this shell");
         return;
     }
     int slot = cheetah_session_slot_acquire(c->slots, c->settings.sessions, s->worker);
@@ -71,10 +77,10 @@ static void admit_client(struct shell *s, int fd)
     if (slot < 0) {
         mk_worker_log(s->worker, MK_LOG_WARN, "shell: rejected process %d of user %u: %s", (int)who.pid,
                       (unsigned)who.uid, error);
-        refuse_client(fd, error);
+        refuse_client(fd, 503, error);
     } else if (!cheetah_session_open(s, fd, slot, &who)) {
         cheetah_session_slot_release(c->slots, slot);
-        refuse_client(fd, "out of memory");
+        refuse_client(fd, 503, "out of memory");
     }
 }
 

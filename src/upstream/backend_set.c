@@ -12,7 +12,7 @@ enum { LOOKUPS = 4 };
 
 bool mk_backend_publish_health(const struct mk_backend *o)
 {
-    return mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
+    return !o->server->name.p || mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
 }
 
 static void on_addresses_changed(struct mk_resolver *n)
@@ -40,19 +40,24 @@ static bool ensure_resolver_threads(struct mk_pool *p, struct mk_thread_pool **t
     return *threads;
 }
 
-static bool open_backend(struct mk_pool *p, struct mk_backend *o, const struct mk_upstream_server *s)
+bool mk_backend_open(struct mk_pool *p, struct mk_backend *o, const struct mk_upstream_server *s)
 {
     struct mk_thread_pool **threads = o->total ? &p->host_threads : &p->threads;
     o->pool = p;
     o->server = s;
+    o->mode = &mk_upstream_stats_health(&p->stats, s->stats_slot)->mode;
+    o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
     mk_list_init(&o->idle);
     mk_list_init(&o->lent);
     mk_list_init(&o->cancelled);
+    if (!s->name.p) { /* room for a server that the administrator may add */
+        o->names = (struct mk_resolver){.server = s, .is_fixed = true};
+        return true;
+    }
     mk_resolver_init(&o->names, s, p->worker, on_addresses_changed);
     if (!o->names.is_fixed && !ensure_resolver_threads(p, threads))
         return false;
     o->names.threads = *threads;
-    o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
     o->cells = mk_worker_cells(p->worker, mk_upstream_stats_health(&p->stats, s->stats_slot)->series);
     mk_resolver_refresh(&o->names);
     mk_backend_publish_health(o); /* another configuration may have published a different state */
@@ -70,7 +75,7 @@ bool mk_backend_set_open(struct mk_pool *p, struct mk_backend_set *g, const stru
     mk_list_init(&g->waiting);
     for (unsigned i = 0; i < u->n; i++) {
         backends[i].set = g;
-        ok &= open_backend(p, &backends[i], &u->servers[i]);
+        ok &= mk_backend_open(p, &backends[i], &u->servers[i]);
     }
     return ok;
 }

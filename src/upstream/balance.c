@@ -5,11 +5,15 @@
  * server. */
 enum round { PRIMARY, BACKUP, ANY, ROUNDS };
 
-static bool may_use_backend(const struct mk_backend *o, enum round round, uint64_t avoid, uint64_t now)
+static bool backend_suits(const struct mk_backend *o, enum round round, uint64_t now)
 {
     const struct mk_upstream_server *s = o->server;
-    bool suits = round == ANY || (s->backup == (round == BACKUP) && mk_health_is_up(s, now));
-    return suits && mk_balance_may_try(o, avoid);
+    return round == ANY || (s->backup == (round == BACKUP) && mk_health_is_up(s, now));
+}
+
+static bool may_use_backend(const struct mk_backend *o, enum round round, uint64_t avoid, uint64_t now)
+{
+    return backend_suits(o, round, now) && mk_balance_may_try(o, avoid, false);
 }
 
 /* Smooth weighted round robin: in each search, every candidate gains its weight as credit. The candidate with
@@ -79,8 +83,8 @@ static struct mk_backend *choose_by_hash(struct mk_backend_set *g, uint64_t hash
         struct mk_backend *o = &g->backends[i];
         if (!may_use_backend(o, round, avoid, now))
             continue;
-        uint64_t key = mk_upstream_stats_health(&o->pool->stats, o->server->stats_slot)->key;
-        for (unsigned point = 0; point < o->server->weight; point++) {
+        uint64_t key = o->server->key;
+        for (unsigned point = 0, n = mk_health_full_weight(o->server); point < n; point++) {
             uint64_t score = splitmix64(hash ^ splitmix64(key + point));
             if (!best || score > best_score) {
                 best = o;
@@ -121,7 +125,8 @@ static struct mk_backend *find_sticky_backend(struct mk_backend_set *g,
     struct mk_backend *o = &g->backends[options->server];
     if (o->server->backup && has_usable_primary(g, avoid, now))
         return NULL;
-    return may_use_backend(o, o->server->backup ? BACKUP : PRIMARY, avoid, now) ? o : NULL;
+    bool suits = backend_suits(o, o->server->backup ? BACKUP : PRIMARY, now);
+    return suits && mk_balance_may_try(o, avoid, true) ? o : NULL;
 }
 
 struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_upstream_conn_options *options,

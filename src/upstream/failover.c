@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "upstream/balance.h"
 #include "upstream/health.h"
 #include "upstream/wait_queue.h"
 
@@ -21,7 +22,8 @@ static bool has_other_server_up(const struct mk_backend *o, const struct mk_upst
     const struct mk_upstream *u = o->server->upstream;
     uint64_t now = mk_clock_ms();
     for (unsigned i = 0; i < u->n; i++)
-        if (i != o->server->index && !(l->options.tried >> i & 1) && mk_health_is_up(&u->servers[i], now))
+        if (i != o->server->index && !(l->options.tried >> i & 1) &&
+            mk_balance_is_admitted(&o->set->backends[i], false) && mk_health_is_up(&u->servers[i], now))
             return true;
     return false;
 }

@@ -35,9 +35,10 @@ unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms)
 {
     uint64_t since = LOAD(&mk_health_shared(s)->up_since_ms), slow_ms = s->upstream->settings->slow_ms;
     uint64_t age = now_ms > since ? now_ms - since : 0;
+    unsigned weight = mk_health_full_weight(s);
     if (!since || !slow_ms || age >= slow_ms)
-        return s->weight * WHOLE;
-    return 1 + (unsigned)(s->weight * WHOLE * age / slow_ms);
+        return weight * WHOLE;
+    return 1 + (unsigned)(weight * WHOLE * age / slow_ms);
 }
 
 bool mk_health_is_local_shortage(int error)
@@ -100,13 +101,16 @@ bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved)
 {
     uint64_t now = mk_clock_ms();
     enum mk_upstream_state state = MK_UPSTREAM_UP;
-    if (!is_resolved)
+    enum mk_server_mode mode = mk_health_mode(s);
+    if (mode != MK_SERVER_ENABLED)
+        state = mode < MK_SERVER_REMOVED ? MK_UPSTREAM_DRAINING : MK_UPSTREAM_REMOVED;
+    else if (!is_resolved)
         state = MK_UPSTREAM_UNRESOLVED;
     else if (!mk_health_is_up(s, now))
         state = MK_UPSTREAM_DOWN;
-    else if (mk_health_weight(s, now) < s->weight * WHOLE)
+    else if (mk_health_weight(s, now) < mk_health_full_weight(s) * WHOLE)
         state = MK_UPSTREAM_SLOW_START;
-    if (s->shared) {
+    if (s->shared && LOAD(&mk_health_shared(s)->series)) {
         STORE(&s->shared[MK_UPSTREAM_STATS_STATE], state);
         STORE(&s->shared[MK_UPSTREAM_STATS_IS_UP],
               state == MK_UPSTREAM_UP || state == MK_UPSTREAM_SLOW_START);

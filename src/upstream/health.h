@@ -23,6 +23,16 @@ static inline bool mk_health_is_check_failed(const struct mk_upstream_server *s)
 }
 /* How long the server remains down because of failures; 0: it is not down. */
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms);
+static inline enum mk_server_mode mk_health_mode(const struct mk_upstream_server *s)
+{
+    return (enum mk_server_mode)__atomic_load_n(&mk_health_shared(s)->mode, __ATOMIC_RELAXED);
+}
+/* The weight in the configuration, or the one that the administrator has set. */
+static inline unsigned mk_health_full_weight(const struct mk_upstream_server *s)
+{
+    unsigned set = __atomic_load_n(&mk_health_shared(s)->weight, __ATOMIC_RELAXED);
+    return set ? set : s->weight;
+}
 /* The server's weight in thousandths; reduced during slow start. */
 unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms);
 

@@ -282,7 +282,7 @@ static struct mk_backend *choose_backend(struct mk_backend_set *g, const struct 
     if (g->upstream->n > 1)
         return mk_balance_choose(g, &l->options, avoid);
     struct mk_backend *only = &g->backends[0];
-    return mk_balance_may_try(only, avoid | l->options.tried) ? only : NULL;
+    return mk_balance_may_try(only, avoid | l->options.tried, l->options.server == 0) ? only : NULL;
 }
 
 /* The error if the set has no usable server. */
@@ -729,6 +729,14 @@ struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct
 void mk_pool_count_request(const struct mk_upstream_conn *c)
 {
     mk_retry_budget_count_request(&c->set->retry, mk_worker_now_ms(c->set->pool->worker));
+}
+
+bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried)
+{
+    for (unsigned i = 0; i < u->n; i++)
+        if (!(tried >> i & 1) && mk_health_mode(&u->servers[i]) == MK_SERVER_ENABLED)
+            return true;
+    return false;
 }
 
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)

@@ -10,6 +10,7 @@
 #include "upstream/health.h"
 #include "upstream/health_check.h"
 #include "upstream/pool.h"
+#include "upstream/server_control.h"
 #include "upstream/wait_queue.h"
 
 /* Handles a wakeup by another worker: a slot may be free for our queue, or a request of that worker needs an
@@ -91,6 +92,7 @@ static void sweep_pool(struct mk_timer *t)
     p->sweeps_at_ms = 0;
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         struct mk_backend *o = &p->backends[i];
+        has_more |= mk_server_control_sweep(o);
         close_expired_idle(o, mk_worker_now_ms(p->worker));
         close_expired_cancelled(o);
         has_more |= !mk_backend_publish_health(o) || o->n_idle > 0;
@@ -135,6 +137,7 @@ static int open_pool(struct mk_pool *p)
         ok &= mk_backend_set_open(p, &p->sets[u->index], u, backends);
         backends += u->n;
     }
+    mk_server_control_open_added(p);
     return ok && watch_wake_fd(p) ? 0 : -ENOMEM;
 }
 
@@ -173,6 +176,7 @@ void mk_pool_stop(struct mk_pool *p)
     mk_thread_pool_free(p->host_threads);
     mk_deferred_free(p->end);
     mk_timer_stop(&p->timer);
+    mk_server_control_free_names(p);
     mk_freelist_fini(&p->conns);
     mk_freelist_fini(&p->blocks);
     mk_mem_free(p->backends);

@@ -21,6 +21,7 @@ struct mk_backend {
     struct mk_list lent;      /* connections in use or connecting */
     struct mk_list cancelled; /* connections of cancelled requests; see cancelled_conn.h */
     unsigned n_open, n_idle;
+    const uint32_t *mode;            /* enum mk_server_mode, in shared memory */
     uint32_t *shown_idle;            /* publishes n_idle to workers with waiting requests */
     uint64_t *cells;                 /* this worker's statistics; NULL: none */
     int64_t credit;                  /* credit of the server in `Balance round_robin` */
@@ -63,6 +64,7 @@ struct mk_pool {
     struct mk_list changed;
     struct mk_thread_pool *threads;      /* threads for name lookups; NULL until needed */
     struct mk_thread_pool *host_threads; /* the same for dynamic upstreams, whose names may resolve slowly */
+    struct mk_server_name *names;        /* of servers that the administrator has added */
     struct mk_list hosts;                /* of dynamic upstreams: see dynamic_host.h */
     /* Returns the backend set of a host. Points to mk_dynamic_host_find(), which pool.c cannot call: it
      * depends on the pool itself. */

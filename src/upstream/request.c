@@ -63,9 +63,7 @@ static bool is_stale_conn(const struct mk_upstream_request *c, int error)
 
 static bool has_untried_servers(const struct mk_upstream_request *c)
 {
-    unsigned n = mk_upstream_count(c->to);
-    uint64_t all = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
-    return (c->options.tried & all) != all;
+    return mk_pool_has_untried(c->to, c->options.tried);
 }
 
 /* Prepares a retry at another server by excluding the current one. False: the request may not be repeated, no

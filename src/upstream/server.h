@@ -11,9 +11,6 @@
 
 MK_PLUGIN_DECLARE(upstream);
 
-/* Each server has a bit in mk_upstream_conn_options.tried. */
-enum { MK_SERVERS_MAX = 64 };
-
 struct mk_upstream_server {
     const struct mk_upstream *upstream;
     mk_str name; /* as written */
@@ -25,7 +22,12 @@ struct mk_upstream_server {
     uint64_t *shared;    /* statistics shared by all processes; NULL: none */
     unsigned weight;
     bool backup;
-    uint64_t id; /* mk_upstream_server_id() */
+    bool is_saved;    /* the administrator has added the server, and StateFile contains it */
+    bool is_spare;    /* room for a server that the administrator may add; empty while `name` is absent */
+    unsigned written; /* the weight in the configuration */
+    enum mk_server_mode mode; /* at the start of the configuration: later, shared memory has the mode */
+    uint64_t id;              /* mk_upstream_server_id() */
+    uint64_t key;             /* for `Balance hash` */
 };
 
 struct mk_tls_module;
@@ -44,6 +46,8 @@ struct mk_upstream {
     uint32_t idle_ms;
     unsigned index; /* index of the upstream, in order of first use */
     bool is_section;
+    struct mk_hash_key id_key; /* for mk_upstream_server.id */
+    mk_str state_file;         /* absolute path; absent: changes cannot be saved */
     /* For a dynamic upstream: see struct mk_upstream_dynamic_options. */
     unsigned max_hosts;                                    /* 0: the upstream is not dynamic */
     bool (*allows)(void *ctx, const struct mk_addr *addr); /* NULL: all addresses are allowed */
@@ -59,6 +63,7 @@ struct mk_upstreams {
     struct mk_upstream_stats stats;
     struct mk_upstream_stats_plan plan;
     struct mk_upstream_stats_snapshot former;
+    struct mk_server_control_memory *control; /* servers that the administrator has added; NULL: none */
     struct mk_conn_limit limit;
     struct mk_hash_key client_key;   /* hash key for client addresses in shared memory */
     const struct mk_plugin *plugin;  /* the plugin that provides the upstreams */

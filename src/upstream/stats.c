@@ -12,7 +12,9 @@
 #define CONNECTIONS "monkey_upstream_connections"
 
 static const struct mk_stat_metric metrics[] = {
-    [MK_UPSTREAM_STATS_STATE] = {.column = "state", GAUGE, .value_names = "up slow_start down unresolved"},
+    [MK_UPSTREAM_STATS_STATE] = {.column = "state",
+                                 GAUGE,
+                                 .value_names = "up slow_start down unresolved draining removed"},
     [MK_UPSTREAM_STATS_BACKUP] = {.column = "backup", GAUGE},
     [MK_UPSTREAM_STATS_WEIGHT] = {.column = "weight", GAUGE},
     [MK_UPSTREAM_STATS_BUSY] = {.name = CONNECTIONS,
@@ -87,10 +89,20 @@ void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot)
 
 /* FNV-1a: the names come from the configuration, and a collision would only make two servers share their
  * state. */
-static uint64_t hash_server_key(mk_str upstream, mk_str server)
+uint64_t mk_upstream_stats_key(mk_str upstream, mk_str server)
 {
     uint64_t key = mk_fnv1a(mk_fnv1a_byte(mk_fnv1a(MK_FNV1A_INIT, upstream), '\n'), server);
     return key ? key : 1;
+}
+
+uint64_t mk_upstream_stats_server_id(const struct mk_hash_key *key, mk_str upstream, mk_str server)
+{
+    char buf[2 * MK_UPSTREAM_NAME + 512];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_add(&text, upstream);
+    mk_buf_add_char(&text, '\n');
+    mk_buf_add(&text, server);
+    return mk_hash(key, mk_buf_str(&text));
 }
 
 /* Is the slot used by neither the active configuration nor the one being loaded? */
@@ -123,7 +135,7 @@ static bool find_server_slot(const struct mk_upstream_stats *s, const struct mk_
 bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_upstream_stats_plan *plan,
                                  mk_str upstream, mk_str server, unsigned *slot)
 {
-    uint64_t key = hash_server_key(upstream, server);
+    uint64_t key = mk_upstream_stats_key(upstream, server);
     if (!find_server_slot(s, plan, key, slot))
         return false;
     plan->keys[*slot] = key;
@@ -133,7 +145,7 @@ bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_up
 bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, mk_str upstream, mk_str server)
 {
     struct mk_upstream_stats_health *health = mk_upstream_stats_health(s, slot);
-    uint64_t key = hash_server_key(upstream, server);
+    uint64_t key = mk_upstream_stats_key(upstream, server);
     const mk_str names[] = {server, upstream};
     bool is_new = health->key != key;
     if (is_new) {
@@ -145,6 +157,20 @@ bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, m
     if (slot >= s->memory->n)
         __atomic_store_n(&s->memory->n, slot + 1, __ATOMIC_RELEASE);
     return is_new;
+}
+
+void mk_upstream_stats_reserve_slot(struct mk_upstream_stats *s, unsigned slot, uint64_t key)
+{
+    struct mk_upstream_stats_health *health = mk_upstream_stats_health(s, slot);
+    if (health->key != key) {
+        *health = (struct mk_upstream_stats_health){.key = key};
+        memset(s->memory->idle[slot], 0, sizeof s->memory->idle[slot]);
+    }
+    set_slot_hidden(s, slot, true);
+    health->is_hidden = false;
+    health->series = 0; /* the configuration may contain the server that had the slot */
+    if (slot >= s->memory->n)
+        __atomic_store_n(&s->memory->n, slot + 1, __ATOMIC_RELEASE);
 }
 
 void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned slot, bool backup,
@@ -159,6 +185,17 @@ void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned sl
     mk_stat_set(&cells[MK_UPSTREAM_STATS_MAX], max);
 }
 
+void mk_upstream_stats_set_mode(const struct mk_upstream_stats *s, unsigned slot, enum mk_server_mode mode,
+                                unsigned weight)
+{
+    struct mk_upstream_stats_health *health = mk_upstream_stats_health(s, slot);
+    uint64_t *cells = mk_upstream_stats_shared(s, slot);
+    __atomic_store_n(&health->weight, weight, __ATOMIC_RELAXED);
+    __atomic_store_n(&health->mode, mode, __ATOMIC_RELEASE);
+    if (weight && cells)
+        mk_stat_set(&cells[MK_UPSTREAM_STATS_WEIGHT], weight);
+}
+
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former)
 {
     former->serial = ++s->memory->n_published;
@@ -167,6 +204,9 @@ void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stat
         const uint64_t *cells = mk_upstream_stats_shared(s, i);
         former->of[i].is_hidden = s->memory->of[i].is_hidden;
         former->of[i].max = s->memory->of[i].max;
+        former->of[i].mode = s->memory->of[i].mode;
+        former->of[i].weight_set = s->memory->of[i].weight;
+        former->of[i].series = s->memory->of[i].series;
         former->of[i].backup = cells ? (uint32_t)cells[MK_UPSTREAM_STATS_BACKUP] : 0;
         former->of[i].weight = cells ? (uint32_t)cells[MK_UPSTREAM_STATS_WEIGHT] : 0;
     }
@@ -181,7 +221,9 @@ void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upst
     if (!former->serial || !is_ours || s->memory->n_published != former->serial)
         return;
     for (unsigned i = 0; i < s->memory->n; i++) {
+        s->memory->of[i].series = former->of[i].series;
         mk_upstream_stats_set_server(s, i, former->of[i].backup, former->of[i].weight, former->of[i].max);
+        mk_upstream_stats_set_mode(s, i, (enum mk_server_mode)former->of[i].mode, former->of[i].weight_set);
         set_slot_hidden(s, i, former->of[i].is_hidden);
     }
 }

@@ -16,7 +16,19 @@ enum mk_upstream_state {
     MK_UPSTREAM_UP,
     MK_UPSTREAM_SLOW_START, /* recovering, with a growing share of requests */
     MK_UPSTREAM_DOWN,       /* the server failed, or its health check failed */
-    MK_UPSTREAM_UNRESOLVED  /* the name of the server does not resolve */
+    MK_UPSTREAM_UNRESOLVED, /* the name of the server does not resolve */
+    MK_UPSTREAM_DRAINING,   /* the administrator drains the server */
+    MK_UPSTREAM_REMOVED     /* the administrator has removed the server */
+};
+
+/* What the administrator has decided about a server: see server_control.h. Each value admits fewer requests
+ * than the value before it. */
+enum mk_server_mode {
+    MK_SERVER_ENABLED,
+    MK_SERVER_DRAINS, /* the server gets only requests of its sticky clients */
+    MK_SERVER_MOVES,  /* the server gets no requests: its sticky clients move to other servers */
+    MK_SERVER_REMOVED,
+    MK_SERVER_VACANT /* room for a server that the administrator may add */
 };
 
 /* Statistics cells of a backend in the row of a worker. */
@@ -51,6 +63,8 @@ struct mk_upstream_stats_health {
     uint32_t max;                     /* connection limit in the active configuration; 0: none */
     uint32_t is_hidden;               /* not in the active configuration */
     uint32_t series;                  /* index of the backend's statistics series; 0: none */
+    uint32_t mode;                    /* enum mk_server_mode */
+    uint32_t weight; /* weight that the administrator has set; 0: that of the configuration */
 };
 
 struct mk_upstream_stats_memory {
@@ -78,7 +92,7 @@ struct mk_upstream_stats_snapshot {
     uint64_t serial; /* number of that configuration, from 1; 0: not published */
     uint32_t pid;    /* pid of the master */
     struct {
-        uint32_t is_hidden, backup, weight, max;
+        uint32_t is_hidden, backup, weight, max, mode, weight_set, series;
     } of[MK_UPSTREAM_SERVERS];
 };
 
@@ -93,9 +107,19 @@ bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_up
  * unused, or belonged to another backend. */
 bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, mk_str upstream,
                                    mk_str server);
+/* Master only, after the configuration was accepted: assigns the slot to room for a server that may be added. */
+void mk_upstream_stats_reserve_slot(struct mk_upstream_stats *s, unsigned slot, uint64_t key);
 /* Master only: sets the properties of the server that has this slot. */
 void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned slot, bool backup,
                                   unsigned weight, unsigned max);
+/* Sets what the administrator has decided about the server in this slot. `weight` 0: the configured weight. */
+void mk_upstream_stats_set_mode(const struct mk_upstream_stats *s, unsigned slot, enum mk_server_mode mode,
+                                unsigned weight);
+/* The hash of upstream and server: the key of the slot, and of `Balance hash`. */
+uint64_t mk_upstream_stats_key(mk_str upstream, mk_str server);
+/* mk_upstream_server_id(). Other machines compute the same ID if the key file, the upstream's name and the
+ * server's address are the same. */
+uint64_t mk_upstream_stats_server_id(const struct mk_hash_key *key, mk_str upstream, mk_str server);
 /* Master only: hides the slot of a backend that is no longer in the configuration. */
 void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
 /* Master only: saves the state before a new configuration is published. */

@@ -4,6 +4,7 @@
 
 #include "upstream/failover.h"
 #include "upstream/pool.h"
+#include "upstream/server_control.h"
 #include "upstream/upstream_lookup.h"
 
 static bool is_upstream_name(mk_str name)
@@ -36,10 +37,17 @@ static void check_section(struct mk_config *config, const struct mk_upstream_set
         mk_config_error(config, s, "HealthCheck", "expected a path without blanks, at most 512 bytes long");
 }
 
+static void clear_worker(void *ctx, unsigned row)
+{
+    struct mk_upstreams *all = ctx;
+    mk_upstream_stats_clear_worker(&all->stats, row);
+    mk_server_control_clear_worker(all->control, row);
+}
+
 static bool init_conn_limit(struct mk_upstreams *all, struct mk_config *config)
 {
-    all->limit.on_empty = mk_upstream_stats_clear_worker;
-    all->limit.ctx = &all->stats;
+    all->limit.on_empty = clear_worker;
+    all->limit.ctx = all;
     return mk_conn_limit_init(&all->limit, config) &&
            mk_config_hash_key(config, "upstream: clients", &all->client_key) == 0;
 }
@@ -99,10 +107,24 @@ static bool has_server_in_slot(const struct mk_upstreams *all, unsigned place)
 
 static void publish_server(struct mk_upstreams *all, struct mk_upstream_server *s)
 {
+    if (s->is_spare) {
+        mk_upstream_stats_reserve_slot(&all->stats, s->stats_slot, all->plan.keys[s->stats_slot]);
+        mk_server_control_reset(all, s->stats_slot);
+        return;
+    }
     if (mk_upstream_stats_assign_slot(&all->stats, s->stats_slot, s->upstream->name, s->name))
         mk_conn_limit_reset_backend(&all->limit, s->stats_slot);
     mk_upstream_stats_set_server(&all->stats, s->stats_slot, s->backup, s->weight, s->upstream->max);
+    mk_upstream_stats_set_mode(&all->stats, s->stats_slot, s->mode, 0);
     s->shared = mk_upstream_stats_shared(&all->stats, s->stats_slot);
+}
+
+static void publish_servers(struct mk_upstreams *all, bool are_spare)
+{
+    for (const struct mk_upstream *u = all->first; u; u = u->next)
+        for (unsigned i = 0; i < u->n; i++)
+            if (u->servers[i].is_spare == are_spare)
+                publish_server(all, &u->servers[i]);
 }
 
 /* Publishes the servers of an accepted configuration, and hides removed servers. */
@@ -112,9 +134,8 @@ static int master_start(struct mk_config *config, void *data)
     if (!mk_conn_limit_open_fds(&all->limit, config))
         return -EMFILE;
     mk_upstream_stats_save(&all->stats, &all->former);
-    for (const struct mk_upstream *u = all->first; u; u = u->next)
-        for (unsigned i = 0; i < u->n; i++)
-            publish_server(all, &u->servers[i]);
+    publish_servers(all, true);
+    publish_servers(all, false);
     for (unsigned i = 0; i < all->stats.memory->n; i++)
         if (!has_server_in_slot(all, i))
             mk_upstream_stats_hide_slot(&all->stats, i);
@@ -144,8 +165,16 @@ static void worker_stop(struct mk_worker *w, void *data)
 
 static void on_worker_message(struct mk_worker *w, mk_str message, void *data)
 {
+    struct mk_pool *p = mk_worker_data(w, &MK_PLUGIN_OF(upstream));
     (void)data;
-    mk_failover_on_message(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), message);
+    if (!mk_server_control_on_message(p, message))
+        mk_failover_on_message(p, message);
+}
+
+static int on_command(struct mk_worker *w, mk_str words, struct mk_buf *out, void *data)
+{
+    (void)data;
+    return mk_server_control_run(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), words, out);
 }
 
 static void on_worker_exit(struct mk_worker *w, void *data)
@@ -171,4 +200,5 @@ MK_PLUGIN(upstream) = {
     .worker_stop = worker_stop,
     .on_message = on_worker_message,
     .on_worker_exit = on_worker_exit,
+    .on_command = on_command,
 };

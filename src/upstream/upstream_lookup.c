@@ -4,12 +4,16 @@
 #include "upstream/upstream_lookup.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/sha1.h"
 #include "event/tls.h"
 #include "upstream/endpoint.h"
 #include "upstream/resolver.h"
+#include "upstream/server_control.h"
+#include "upstream/server_state.h"
 
 /* Builds an upstream. Reports errors at the section, or at the word that names the server, in a route or in a
  * key of another plugin's section. */
@@ -83,18 +87,6 @@ static bool parse_server_address(const struct upstream_builder *m, mk_str addres
     return false;
 }
 
-/* Other machines compute the same ID if the key file, the upstream's name and the server's address are the
- * same. */
-static uint64_t hash_server_id(const struct mk_hash_key *key, mk_str upstream, mk_str server)
-{
-    char buf[2 * MK_UPSTREAM_NAME + 512];
-    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_add(&text, upstream);
-    mk_buf_add_char(&text, '\n');
-    mk_buf_add(&text, server);
-    return mk_hash(key, mk_buf_str(&text));
-}
-
 static bool builder_add_server(struct upstream_builder *m, struct mk_upstream *u,
                                const struct mk_upstream_server_line *line)
 {
@@ -109,8 +101,10 @@ static bool builder_add_server(struct upstream_builder *m, struct mk_upstream *u
                                      .port = at.port,
                                      .index = (uint16_t)u->n,
                                      .weight = line->weight,
+                                     .written = line->weight,
                                      .backup = line->backup,
-                                     .id = hash_server_id(&m->id_key, u->name, line->address)};
+                                     .key = mk_upstream_stats_key(u->name, line->address),
+                                     .id = mk_upstream_stats_server_id(&m->id_key, u->name, line->address)};
     if (!copy_server_address(m, s, &u->defaults))
         return false;
     if (!mk_upstream_stats_plan_slot(&m->all->stats, &m->all->plan, u->name, s->name, &s->stats_slot)) {
@@ -125,27 +119,123 @@ static void enable_resolver_if_needed(struct upstream_builder *m, const struct m
 {
     struct mk_sockaddr ignored;
     for (unsigned i = 0; i < u->n; i++)
-        if (!mk_resolver_parse_server(&u->servers[i], &ignored)) {
+        if (u->servers[i].name.p && !mk_resolver_parse_server(&u->servers[i], &ignored)) {
             mk_config_allow_resolver(m->config);
             return;
         }
 }
 
+/* ---- Changes of the administrator ---- */
+
+/* Finds StateFile, and lets the workers write to its folder. */
+static bool builder_find_state_file(struct upstream_builder *m, struct mk_upstream *u)
+{
+    struct stat st;
+    mk_str path = m->settings->state_file;
+    if (!path.len)
+        return true;
+    u->state_file = mk_config_path(m->config, m->section, path);
+    if (!u->state_file.p)
+        return false;
+    mk_str folder =
+        mk_config_copy(m->config, mk_str_first(u->state_file, mk_str_find_last(u->state_file, '/') + 1));
+    if (!folder.p || stat(folder.p, &st) < 0 || !S_ISDIR(st.st_mode)) {
+        REPORT(m, "StateFile", "the folder of `%.*s` does not exist", MK_STR_ARG(u->state_file));
+        return false;
+    }
+    mk_config_allow_writing(m->config, folder);
+    return true;
+}
+
+static struct mk_upstream_server *find_server(const struct mk_upstream *u, mk_str name)
+{
+    for (unsigned i = 0; i < u->n; i++)
+        if (mk_str_eq(u->servers[i].name, name))
+            return &u->servers[i];
+    return NULL;
+}
+
+static bool builder_apply_saved(struct upstream_builder *m, struct mk_upstream *u, unsigned max,
+                                const struct mk_server_state_entry *e)
+{
+    struct mk_upstream_server *s = find_server(u, e->server);
+    const struct mk_upstream_server_line line = {
+        .address = e->server, .weight = e->weight ? e->weight : 1, .backup = e->is_backup};
+    if (!s && (!e->is_added || u->n >= max)) {
+        mk_config_warn(
+            m->config, m->section, "StateFile", "the server %.*s is dropped: %s", MK_STR_ARG(e->server),
+            e->is_added ? "there is no room for it (MaxServers)" : "the configuration no longer contains it");
+        return true;
+    }
+    if (!s && !builder_add_server(m, u, &line))
+        return false;
+    if (!s) {
+        s = &u->servers[u->n - 1];
+        s->is_saved = true;
+    }
+    s->mode = e->mode;
+    if (e->weight)
+        s->weight = e->weight;
+    return true;
+}
+
+/* Adds room for servers that the administrator may add. */
+static bool builder_add_spare_servers(struct upstream_builder *m, struct mk_upstream *u, unsigned max)
+{
+    for (unsigned k = 1; u->n < max; k++) {
+        char name[16];
+        struct mk_upstream_server *s = &u->servers[u->n];
+        int len = snprintf(name, sizeof name, "#%u", k);
+        *s = (struct mk_upstream_server){
+            .upstream = u, .index = (uint16_t)u->n, .weight = 1, .is_spare = true, .mode = MK_SERVER_VACANT};
+        if (!mk_upstream_stats_plan_slot(&m->all->stats, &m->all->plan, u->name, mk_str_of(name, (size_t)len),
+                                         &s->stats_slot)) {
+            REPORT(m, "MaxServers", "more than %d servers", MK_UPSTREAM_SERVERS);
+            return false;
+        }
+        u->n++;
+    }
+    return true;
+}
+
+static bool builder_add_changes(struct upstream_builder *m, struct mk_upstream *u, unsigned max)
+{
+    struct mk_server_state state = {.n = 0};
+    if (u->state_file.p)
+        mk_server_state_read(m->config, m->section, u->state_file, &state);
+    for (unsigned i = 0; i < state.n; i++)
+        if (!builder_apply_saved(m, u, max, &state.entries[i]))
+            return false;
+    if (u->n == max)
+        return true;
+    if (!m->all->control)
+        m->all->control = mk_server_control_init(m->config);
+    mk_config_allow_resolver(m->config); /* a server that is added may have a name */
+    return m->all->control && builder_add_spare_servers(m, u, max);
+}
+
 static bool builder_add_servers(struct upstream_builder *m, struct mk_upstream *u)
 {
-    unsigned n = 0;
+    unsigned n = 0, max = m->settings->max_servers;
     for (const struct mk_upstream_server_line *line = m->settings->servers; line; line = line->next)
         n++;
     if (n > MK_SERVERS_MAX) {
         REPORT(m, "Server", "more than %d servers in one upstream", MK_SERVERS_MAX);
         return false;
     }
-    u->servers = mk_config_alloc(m->config, n * sizeof *u->servers);
-    if (!u->servers)
+    if (max && max < n) {
+        REPORT(m, "MaxServers", "there are more servers: %u", n);
+        return false;
+    }
+    u->servers = mk_config_alloc(m->config, (n > max ? n : max) * sizeof *u->servers);
+    if (!u->servers || !builder_find_state_file(m, u))
         return false;
     for (const struct mk_upstream_server_line *line = m->settings->servers; line; line = line->next)
         if (!builder_add_server(m, u, line))
             return false;
+    /* An invalid line was skipped. Its error was reported. */
+    if ((max || u->state_file.p) && !builder_add_changes(m, u, max ? max : u->n))
+        return false;
     enable_resolver_if_needed(m, u);
     return true;
 }
@@ -289,8 +379,10 @@ static struct mk_upstream *builder_new_upstream(struct upstream_builder *m,
     /* If another worker needs a connection, idle ones are closed for it, so all connections may be kept
      * idle. */
     u->keep = value_or_default(m->settings->keep, defaults->keepalive ? defaults->keepalive : u->max);
-    if (!load_server_id_key(m) || !builder_add_servers(m, u) ||
-        ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)))
+    if (!load_server_id_key(m))
+        return NULL;
+    u->id_key = m->id_key;
+    if (!builder_add_servers(m, u) || ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)))
         return NULL;
     append_upstream(m->all, u);
     return u;

@@ -8,8 +8,6 @@
 
 #define AT(member) MK_CONF_AT(struct mk_upstream_settings, member)
 
-enum { WEIGHT_MAX = 100 };
-
 static const char server_form[] = "ADDRESS:PORT, HOST:PORT or unix:/path, then [weight=NUMBER] [backup]";
 
 static bool parse_server_option(const struct mk_conf_ctx *ctx, struct mk_upstream_server_line *line,
@@ -22,8 +20,9 @@ static bool parse_server_option(const struct mk_conf_ctx *ctx, struct mk_upstrea
         return true;
     }
     if (!mk_str_starts(word, prefix) || !mk_num_parse(mk_str_skip(word, prefix.len), &n) || n < 1 ||
-        n > WEIGHT_MAX) {
-        mk_conf_ctx_error(ctx, word, "expected `backup` or `weight=` with a number from 1 to %d", WEIGHT_MAX);
+        n > MK_SERVER_WEIGHT_MAX) {
+        mk_conf_ctx_error(ctx, word, "expected `backup` or `weight=` with a number from 1 to %d",
+                          MK_SERVER_WEIGHT_MAX);
         return false;
     }
     line->weight = (unsigned)n;
@@ -148,6 +147,22 @@ static const struct mk_conf_key keys[] = {
      .show = format_server,
      .help = MK_HELP(
          "A server, with its share of the requests. A `backup` serves only while no other server does.")},
+    {.name = "MaxServers",
+     .type = MK_CONF_NUM,
+     AT(max_servers),
+     .default_value = "0",
+     .max = MK_SERVERS_MAX,
+     .zero_word = "off",
+     .help =
+         MK_HELP("The room for servers, those of `Server` included: `monkey shell upstream NAME add` fills "
+                 "it. `off`: no servers can be added.")},
+    {.name = "StateFile",
+     .type = MK_CONF_TEXT,
+     AT(state_file),
+     .help =
+         MK_HELP("The file of the changes that `monkey shell upstream` saves with `--save`. It is read after "
+                 "the configuration, at each start and reload. The user of the workers must be able to "
+                 "write to its folder.")},
     {.name = "Balance",
      .type = MK_CONF_ENUM,
      AT(balance),

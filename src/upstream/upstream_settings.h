@@ -7,6 +7,11 @@
 
 #include "upstream/conn_limit.h"
 
+/* Each server has a bit in mk_upstream_conn_options.tried. */
+enum { MK_SERVERS_MAX = 64 };
+/* The longest address of a server that the administrator adds, including the NUL, and the largest weight. */
+enum { MK_SERVER_NAME_MAX = 272, MK_SERVER_WEIGHT_MAX = 100 };
+
 enum mk_balance { MK_BALANCE_ROUND_ROBIN, MK_BALANCE_LEAST_CONN, MK_BALANCE_HASH };
 
 /* A line `Server ADDRESS [weight=N] [backup]`. */
@@ -20,6 +25,8 @@ struct mk_upstream_server_line {
 struct mk_upstream_settings {
     mk_str name;
     struct mk_upstream_server_line *servers;
+    uint32_t max_servers; /* room for servers, including those that the administrator adds; 0: none to add */
+    mk_str state_file;
     enum mk_balance balance;
     uint32_t max_client; /* connections per server for one client address; MK_SETTING_UNSET: half of all */
     /* Maximum connections and idle connections per server; MK_SETTING_UNSET: the plugin's default. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/wait_queue.h"
 
+#include "upstream/balance.h"
 #include "upstream/client_share.h"
 #include "upstream/health.h"
 
@@ -12,9 +13,10 @@ struct mk_upstream_conn *mk_wait_queue_first(const struct mk_backend_set *g)
     return mk_list_empty(&g->waiting) ? NULL : MK_LIST_ENTRY(g->waiting.next, struct mk_upstream_conn, link);
 }
 
-static bool may_use_server(const struct mk_upstream_conn *l, const struct mk_upstream_server *s)
+static bool may_use_backend(const struct mk_upstream_conn *l, const struct mk_backend *o)
 {
-    return !(l->options.tried >> s->index & 1);
+    unsigned index = o->server->index;
+    return !(l->options.tried >> index & 1) && mk_balance_is_admitted(o, l->options.server == (int)index);
 }
 
 bool mk_wait_queue_may_use_any_server(const struct mk_upstream_conn *l)
@@ -27,7 +29,7 @@ MK_COLD struct mk_upstream_conn *mk_wait_queue_find_for_backend(const struct mk_
     struct mk_client_share_pass pass = {.n = 0};
     MK_LIST_EACH_SAFE (at, &mk_wait_queue_set(o)->waiting) {
         struct mk_upstream_conn *l = MK_LIST_ENTRY(at, struct mk_upstream_conn, link);
-        if (may_use_server(l, o->server) && !mk_client_share_is_used_up_in_pass(&pass, o, l->client))
+        if (may_use_backend(l, o) && !mk_client_share_is_used_up_in_pass(&pass, o, l->client))
             return l;
     }
     return NULL;
@@ -56,7 +58,7 @@ static void publish_waiters(const struct mk_backend *o)
     bool hides = false;
     MK_LIST_EACH_SAFE (entry, &mk_wait_queue_set(o)->waiting) {
         const struct mk_upstream_conn *l = MK_LIST_ENTRY(entry, struct mk_upstream_conn, link);
-        if (!o->names.n || !may_use_server(l, o->server) || (first && l->client == first->client) ||
+        if (!o->names.n || !may_use_backend(l, o) || (first && l->client == first->client) ||
             (other && l->client == other->client))
             continue;
         if (!first)

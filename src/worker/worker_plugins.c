@@ -139,6 +139,17 @@ void mk_worker_drain_plugins(struct mk_worker *w)
     }
 }
 
+int mk_worker_run_command(struct mk_worker *w, mk_str plugin, mk_str words, struct mk_buf *out)
+{
+    for (size_t i = 0; i < w->n_started; i++) {
+        const struct mk_loaded_plugin *l = mk_plugins_at(w->generation, i);
+        const struct mk_plugin *p = l->object.plugin;
+        if (p->on_command && mk_str_eq(plugin, mk_str_from_c(p->name)))
+            return p->on_command(w, words, out, l->data);
+    }
+    return -ENOENT;
+}
+
 void mk_worker_notify_exit(struct mk_worker *w)
 {
     for (size_t i = 0; i < w->n_started; i++) {

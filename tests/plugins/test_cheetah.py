@@ -246,8 +246,9 @@ def serve_lines(path, lines):
             c, _ = s.accept()
             with contextlib.suppress(OSError):
                 c.sendall(lines)
-                if lines:
-                    c.recv(100)
+                got, wanted = b"", 2 if lines.startswith(b"+") else 1 if lines else 0
+                while got.count(b"\n") < wanted and (data := c.recv(100)):
+                    got += data
                 c.shutdown(socket.SHUT_RDWR)
             c.close()
     s.close()
@@ -256,10 +257,10 @@ def serve_lines(path, lines):
 
 @pytest.mark.parametrize("lines, message", [
     (b"220 mail.example ESMTP\r\n", "is not a Monkey server"),
-    (b"+cheetah 2 monkey/9 process 1\n", "uses another version"),
-    (b"-all 1 sessions are taken\n", "all 1 sessions are taken"),
-    (b"+cheetah 1 monkey/2 process 1\n*what?\n", "violates the protocol"),
-    (b"+cheetah 1 monkey/2 process 1\n", "the response is incomplete: the process exited during the command"),
+    (b"+cheetah 3 monkey/9 process 1\n", "uses another version"),
+    (b"HTTP/1.1 503 Refused\r\nContent-Length: 26\r\n\r\nall 1 sessions are taken\n", "all 1 sessions are taken"),
+    (b"+cheetah 2 monkey/2 process 1\n*what?\n", "violates the protocol"),
+    (b"+cheetah 2 monkey/2 process 1\n", "the response is incomplete: the process exited during the command"),
     (b"x" * (1 << 21), "sent no greeting"), (b"", "closes every session at once"),
 ], ids=["mail", "version", "refusal", "nonsense", "end", "flood", "silence"])
 def test_shell_rejects_socket_of_another_program(socket_folder, lines, message):
@@ -282,7 +283,8 @@ def test_shell_client_escapes_hostile_server_output(socket_folder):
     child = subprocess.Popen([PROGRAM, "shell", "-s", path, "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              stdin=subprocess.DEVNULL, env=os.environ | ENVIRONMENT)
     c, _ = s.accept()
-    c.sendall(b"+cheetah 1 \x1b]0;x\x07 process 1\n")
+    assert c.recv(100) == b"hello\n"
+    c.sendall(b"+cheetah 2 \x1b]0;x\x07 process 1\n")
     assert c.recv(100) == b"status\n"
     c.sendall(b" " + hostile + b"\n#" + hostile + b"\n-" + hostile + b"\n")
     out, err = (text.decode() for text in child.communicate(timeout=SECONDS))

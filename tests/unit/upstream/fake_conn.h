@@ -29,6 +29,7 @@ void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bo
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(const struct mk_upstream_conn *l);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
+bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried);
 
 enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024 };
 
@@ -427,10 +428,11 @@ void mk_request_resume(struct mk_request *request)
     fake.n_resumed++;
 }
 
-unsigned mk_upstream_count(const struct mk_upstream *u)
+bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried)
 {
     (void)u;
-    return fake.n_servers;
+    uint64_t all = (UINT64_C(1) << fake.n_servers) - 1;
+    return (tried & all) != all;
 }
 
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w)

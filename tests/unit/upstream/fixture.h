@@ -87,6 +87,7 @@ static inline void upstream_init(unsigned n)
                                                  .weight = 1};
         char name[32];
         (void)snprintf(name, sizeof name, "127.0.0.1:%u", port);
+        servers[i].key = mk_upstream_stats_key(upstream.name, mk_str_from_c(name));
         servers[i].stats_slot = i;
         assert_true(mk_upstream_stats_assign_slot(&upstreams.stats, i, upstream.name, mk_str_from_c(name)));
         servers[i].shared = mk_upstream_stats_shared(&upstreams.stats, i);

@@ -280,6 +280,79 @@ static void balance_sticky_selects_among_backups(void **state)
     expect(5, 0, 0, 5);
 }
 
+/* ---- Changes of the administrator ---- */
+
+static void set_mode(unsigned i, enum mk_server_mode mode, unsigned weight)
+{
+    mk_upstream_stats_set_mode(&upstreams.stats, i, mode, weight);
+}
+
+static void balance_drained_server_gets_only_sticky_clients(void **state)
+{
+    (void)state;
+    set_mode(1, MK_SERVER_DRAINS, 0);
+    expect(10, 5, 0, 5);
+    options.server = 1;
+    expect(5, 0, 5, 0);
+    set_mode(1, MK_SERVER_MOVES, 0);
+    expect(10, 5, 0, 5);
+    set_mode(1, MK_SERVER_ENABLED, 0);
+    expect(5, 0, 5, 0);
+}
+
+static void balance_drained_server_is_not_used_if_others_are_down(void **state)
+{
+    (void)state;
+    set_mode(1, MK_SERVER_DRAINS, 0);
+    disable_server(0);
+    disable_server(2);
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_not_equal(choose(), 1);
+    set_mode(0, MK_SERVER_REMOVED, 0);
+    set_mode(2, MK_SERVER_VACANT, 0);
+    assert_int_equal(choose(), -1);
+}
+
+static void balance_drained_primary_gives_way_to_backup(void **state)
+{
+    (void)state;
+    servers[2].backup = true;
+    set_mode(0, MK_SERVER_DRAINS, 0);
+    expect(5, 0, 5, 0);
+    set_mode(1, MK_SERVER_MOVES, 0);
+    expect(5, 0, 0, 5);
+}
+
+static void balance_weight_can_be_set(void **state)
+{
+    (void)state;
+    set_mode(2, MK_SERVER_ENABLED, 4);
+    expect(60, 10, 10, 40);
+    settings.balance = MK_BALANCE_LEAST_CONN;
+    use(0, 1, 0), use(1, 1, 0), use(2, 6, 0);
+    assert_int_equal(choose(), 2);
+    set_mode(2, MK_SERVER_ENABLED, 1);
+    assert_int_not_equal(choose(), 2);
+}
+
+static void balance_hash_drained_server_moves_only_its_values(void **state)
+{
+    (void)state;
+    int before[60];
+    settings.balance = MK_BALANCE_HASH;
+    options.has_hash = true;
+    for (unsigned i = 0; i < 60; i++) {
+        options.hash = i;
+        before[i] = choose();
+    }
+    set_mode(1, MK_SERVER_DRAINS, 0);
+    for (unsigned i = 0; i < 60; i++) {
+        options.hash = i;
+        int now = choose();
+        assert_true(before[i] == 1 ? now != 1 : now == before[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +374,11 @@ int main(void)
         fixture_test(balance_sticky_server_is_used_while_up, setup),
         fixture_test(balance_sticky_backup_is_used_only_while_backups_serve, setup),
         fixture_test(balance_sticky_selects_among_backups, setup),
+        fixture_test(balance_drained_server_gets_only_sticky_clients, setup),
+        fixture_test(balance_drained_server_is_not_used_if_others_are_down, setup),
+        fixture_test(balance_drained_primary_gives_way_to_backup, setup),
+        fixture_test(balance_weight_can_be_set, setup),
+        fixture_test(balance_hash_drained_server_moves_only_its_values, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

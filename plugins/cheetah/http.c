@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http.h"
+
+#include <stdio.h>
+
+#include "http_content.h"
+
+enum { WORD_MAX = 300 };
+
+static const struct cheetah_http_error ok = {0, NULL};
+
+static struct cheetah_http_error error(unsigned status, const char *text)
+{
+    return (struct cheetah_http_error){status, text};
+}
+
+/* ---- The head of a request ---- */
+
+bool cheetah_http_is_request_line(mk_str line)
+{
+    return mk_str_ends(line, MK_STR(" HTTP/1.1")) || mk_str_ends(line, MK_STR(" HTTP/1.0"));
+}
+
+static bool copy_word(char *to, size_t cap, mk_str word)
+{
+    if (!word.len || word.len >= cap)
+        return false;
+    for (size_t i = 0; i < word.len; i++)
+        if (word.p[i] <= ' ' || word.p[i] > '~')
+            return false;
+    memcpy(to, word.p, word.len);
+    to[word.len] = '\0';
+    return true;
+}
+
+struct cheetah_http_error cheetah_http_begin(struct cheetah_http *h, mk_str line)
+{
+    mk_str rest = line, method = mk_str_cut(&rest, ' '), target = mk_str_cut(&rest, ' ');
+    cheetah_http_reset(h);
+    h->is_active = true;
+    h->closes = mk_str_eq(rest, MK_STR("HTTP/1.0"));
+    if (!copy_word(h->method, sizeof h->method, method))
+        return error(501, "unknown method");
+    if (!copy_word(h->target, sizeof h->target, target) || h->target[0] != '/')
+        return error(target.len < sizeof h->target ? 400 : 414, "invalid target");
+    return ok;
+}
+
+static struct cheetah_http_error read_length(struct cheetah_http *h, mk_str value)
+{
+    uint64_t n;
+    if (!mk_num_parse(value, &n) || (h->has_length && n != h->length))
+        return error(400, "invalid Content-Length");
+    if (n > CHEETAH_HTTP_CONTENT_MAX)
+        return error(413, "the content has more than 4095 bytes");
+    h->has_length = true;
+    h->length = (size_t)n;
+    return ok;
+}
+
+struct cheetah_http_error cheetah_http_read_line(struct cheetah_http *h, mk_str line)
+{
+    mk_str value = line, name = mk_str_cut(&value, ':');
+    if (!line.len) {
+        h->has_head = true;
+        return ok;
+    }
+    if (++h->n_headers > CHEETAH_HTTP_HEADERS_MAX)
+        return error(431, "too many headers");
+    if (!value.p || !name.len || mk_str_find(name, ' ') != MK_STR_NONE)
+        return error(400, "invalid header");
+    value = mk_str_trim(value);
+    if (mk_str_eq_nocase(name, MK_STR("Content-Length")))
+        return read_length(h, value);
+    if (mk_str_eq_nocase(name, MK_STR("Transfer-Encoding")))
+        return error(501, "the request needs a Content-Length");
+    if (mk_str_eq_nocase(name, MK_STR("Expect")))
+        return error(417, "the content is sent without waiting");
+    if (mk_str_eq_nocase(name, MK_STR("Connection")) && mk_str_eq_nocase(value, MK_STR("close")))
+        h->closes = true;
+    return ok;
+}
+
+/* ---- Commands ---- */
+
+/* Decodes a segment of the path. The result is one word of a command. */
+static bool append_segment(struct mk_buf *out, mk_str segment)
+{
+    size_t before = out->len;
+    for (size_t i = 0; i < segment.len; i++) {
+        int c = (unsigned char)segment.p[i];
+        if (c == '%') {
+            int high = i + 2 < segment.len ? mk_char_hex(segment.p[i + 1]) : -1;
+            int low = high >= 0 ? mk_char_hex(segment.p[i + 2]) : -1;
+            if (low < 0)
+                return false;
+            c = high * 16 + low;
+            i += 2;
+        }
+        if (c <= ' ' || c > '~')
+            return false;
+        mk_buf_add_char(out, (char)c);
+    }
+    return out->len > before && out->len - before < WORD_MAX;
+}
+
+static struct cheetah_http_error read_content(mk_str content, struct cheetah_http_content *p)
+{
+    const char *text = cheetah_http_content_parse(content, p);
+    return text ? error(400, text) : ok;
+}
+
+static bool is_method(const struct cheetah_http *h, const char *method)
+{
+    return strcmp(h->method, method) == 0;
+}
+
+static struct cheetah_http_error append_add(struct mk_buf *out, const struct cheetah_http_content *p)
+{
+    if (!p->server.len)
+        return error(400, "expected {\"server\": \"HOST:PORT\"}, and `weight`, `backup` or `save`");
+    if (p->state.len || p->level.len || p->moves)
+        return error(400, "a new server has `server`, `weight`, `backup` and `save`");
+    mk_buf_addf(out, " add %.*s", MK_STR_ARG(p->server));
+    if (p->has_weight)
+        mk_buf_addf(out, " weight=%llu", (unsigned long long)p->weight);
+    if (p->is_backup)
+        mk_buf_add(out, MK_STR(" backup"));
+    return ok;
+}
+
+static struct cheetah_http_error append_change(struct mk_buf *out, mk_str server,
+                                               const struct cheetah_http_content *p)
+{
+    bool drains = mk_str_eq(p->state, MK_STR("drain")), enables = mk_str_eq(p->state, MK_STR("enabled"));
+    if (p->server.len || p->level.len || p->is_backup || (p->state.len && p->has_weight) ||
+        (p->state.len && !drains && !enables) || (!p->state.len && !p->has_weight) || (p->moves && !drains))
+        return error(400, "expected {\"state\": \"drain\"} (and `move`), {\"state\": \"enabled\"} or "
+                          "{\"weight\": N}, and `save`");
+    mk_buf_addf(out, " %s ", p->has_weight ? "weight" : drains ? "drain" : "enable");
+    if (!append_segment(out, server))
+        return error(400, "invalid server");
+    if (p->has_weight)
+        mk_buf_addf(out, " %llu", (unsigned long long)p->weight);
+    if (p->moves)
+        mk_buf_add(out, MK_STR(" move"));
+    return ok;
+}
+
+/* /upstreams/NAME/servers and /upstreams/NAME/servers/SERVER */
+static struct cheetah_http_error upstream_command(const struct cheetah_http *h, mk_str path, mk_str content,
+                                                  struct mk_buf *out)
+{
+    struct cheetah_http_content p;
+    mk_str name = mk_str_cut(&path, '/'), servers = mk_str_cut(&path, '/'), server = path;
+    struct cheetah_http_error e = read_content(content, &p);
+    if (!mk_str_eq(servers, MK_STR("servers")))
+        return error(404, "not found");
+    if (e.status)
+        return e;
+    mk_buf_add(out, MK_STR("upstream "));
+    if (!append_segment(out, name))
+        return error(404, "not found");
+    if (is_method(h, "POST") && !server.len) {
+        e = append_add(out, &p);
+    } else if (is_method(h, "PATCH") && server.len) {
+        e = append_change(out, server, &p);
+    } else if (is_method(h, "DELETE") && server.len) {
+        mk_buf_add(out, MK_STR(" remove "));
+        e = append_segment(out, server) ? ok : error(400, "invalid server");
+    } else {
+        e = error(405, server.len ? "expected PATCH or DELETE" : "expected POST");
+    }
+    if (p.saves)
+        mk_buf_add(out, MK_STR(" --save"));
+    return e;
+}
+
+static struct cheetah_http_error level_command(const struct cheetah_http *h, mk_str content,
+                                               struct mk_buf *out)
+{
+    struct cheetah_http_content p;
+    struct cheetah_http_error e = read_content(content, &p);
+    if (!e.status && is_method(h, "PUT") && !p.level.len)
+        e = error(400, "expected {\"level\": \"info\"}");
+    mk_buf_addf(out, "loglevel %.*s", MK_STR_ARG(p.level));
+    return e;
+}
+
+/* The commands that only print something. */
+static const struct {
+    const char *path;
+    bool is_json;
+} readable[] = {{"status", true},   {"workers", true}, {"connections", true}, {"upstreams", true},
+                {"packages", true}, {"routes", true},  {"components", true},  {"metrics", true},
+                {"cache", true},    {"hosts", false},  {"plugins", false},    {"configuration", false},
+                {"version", false}, {"uptime", false}};
+
+struct cheetah_http_error cheetah_http_command(const struct cheetah_http *h, mk_str content,
+                                               struct mk_buf *command, bool *is_json)
+{
+    mk_str path = mk_str_skip(mk_str_from_c(h->target), 1);
+    *is_json = false;
+    if (mk_str_starts(path, MK_STR("upstreams/")))
+        return upstream_command(h, mk_str_skip(path, sizeof "upstreams/" - 1), content, command);
+    if (mk_str_eq(path, MK_STR("reload"))) {
+        mk_buf_add(command, MK_STR("reload"));
+        return is_method(h, "POST") ? ok : error(405, "expected POST");
+    }
+    if (mk_str_eq(path, MK_STR("loglevel")) && (is_method(h, "PUT") || is_method(h, "GET")))
+        return level_command(h, content, command);
+    if (mk_str_eq(path, MK_STR("cache")) && is_method(h, "DELETE")) {
+        mk_buf_add(command, MK_STR("cache clear"));
+        return ok;
+    }
+    for (size_t i = 0; i < MK_LEN(readable); i++) {
+        if (!mk_str_eq(path, mk_str_from_c(readable[i].path)))
+            continue;
+        *is_json = readable[i].is_json;
+        mk_buf_addf(command, "%s%s", *is_json ? "json " : "", readable[i].path);
+        return is_method(h, "GET") ? ok : error(405, "expected GET");
+    }
+    return error(404, "not found");
+}
+
+/* ---- The response ---- */
+
+static const char *reason_of(unsigned status)
+{
+    switch (status) {
+    case 200:
+        return "OK";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 409:
+        return "Conflict";
+    case 503:
+        return "Service Unavailable";
+    default:
+        return "Error";
+    }
+}
+
+void cheetah_http_write_head(struct cheetah_http *h, struct mk_buf *out, unsigned status, bool is_json,
+                             int64_t length)
+{
+    mk_buf_addf(out, "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\n", status,
+                reason_of(status), is_json ? "application/json" : "text/plain; charset=utf-8");
+    if (length >= 0)
+        mk_buf_addf(out, "Content-Length: %lld\r\n", (long long)length);
+    else
+        mk_buf_add(out, MK_STR("Transfer-Encoding: chunked\r\n"));
+    if (h->closes)
+        mk_buf_add(out, MK_STR("Connection: close\r\n"));
+    mk_buf_add(out, MK_STR("\r\n"));
+    h->is_head_sent = true;
+    h->is_chunked = length < 0;
+}
+
+void cheetah_http_write_chunk(struct mk_buf *out, mk_str data)
+{
+    mk_buf_addf(out, "%zx\r\n", data.len);
+    mk_buf_add(out, data);
+    mk_buf_add(out, MK_STR("\r\n"));
+}
+
+void cheetah_http_write_text(const struct cheetah_http *h, struct mk_buf *out, const char *key, mk_str text)
+{
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_str notes = mk_buf_str(&h->notes);
+    mk_json_begin_object(&w);
+    mk_json_string(mk_json_key(&w, key), text);
+    if (notes.len) {
+        mk_json_begin_array(mk_json_key(&w, "remarks"));
+        while (notes.len)
+            mk_json_string(&w, mk_str_cut(&notes, '\n'));
+        mk_json_end_array(&w);
+    }
+    mk_json_end_object(&w);
+    mk_buf_add_char(out, '\n');
+}
+
+void cheetah_http_reset(struct cheetah_http *h)
+{
+    mk_buf_free(&h->content);
+    mk_buf_free(&h->notes);
+    *h = (struct cheetah_http){.content = mk_buf_growing(4 << 20), .notes = mk_buf_growing(64 << 10)};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of the servers of an upstream while the server runs: an administrator adds, removes, drains and
+ * enables servers, and sets their weights.
+ *
+ * The mode and the weight of a server are in shared memory, so they apply to all workers at once, and to workers
+ * that start later. A server that is added takes the slot of a spare server (MaxServers): its address is in
+ * shared memory as well, and each worker opens its own backend for it. A slot is reused when no worker has a
+ * backend for it. A worker may die at any instruction. */
+#ifndef MK_UPSTREAM_SERVER_CONTROL_H
+#define MK_UPSTREAM_SERVER_CONTROL_H
+
+#include "upstream/pool_type.h"
+
+struct mk_server_control_memory;
+
+/* Master only. NULL: out of memory, and the error was reported. */
+struct mk_server_control_memory *mk_server_control_init(struct mk_config *config);
+/* Master only: sets up the slot of a spare server of a new configuration. */
+void mk_server_control_reset(const struct mk_upstreams *all, unsigned slot);
+/* Clears what the worker that had the row has left behind. */
+void mk_server_control_clear_worker(struct mk_server_control_memory *m, unsigned row);
+
+/* Opens the backends of the servers that were added before this worker started. */
+void mk_server_control_open_added(struct mk_pool *p);
+/* Closes the backend of a removed server once its connections are closed. True: connections are left. */
+bool mk_server_control_sweep(struct mk_backend *o);
+void mk_server_control_free_names(struct mk_pool *p);
+
+/* Runs a command of the administrator: see mk_plugin.on_command. */
+int mk_server_control_run(struct mk_pool *p, mk_str words, struct mk_buf *out);
+/* Handles the message that another worker has changed a server. False: it is another message. */
+bool mk_server_control_on_message(struct mk_pool *p, mk_str message);
+
+#endif
