@@ -238,7 +238,10 @@ struct mk_upstream_limits {
     uint32_t read_timeout_ms;     /**< maximum pause between two pieces of the response while
                                mk_upstream_request_head() or mk_upstream_request_read() waits, or between
                                two pieces sent; 0: no limit. Does not apply after an upgrade */
-    uint64_t reserved[4];         /**< must be zero */
+    uint32_t total_timeout_ms;    /**< maximum time until the response begins, over all tries, including waits
+                               for a connection and the time to send the body; 0: no limit */
+    uint32_t reserved32;          /**< must be zero */
+    uint64_t reserved[3];         /**< must be zero */
 };
 
 /** A request to an upstream. The struct, its strings and its headers need to live only until
@@ -412,10 +415,12 @@ MK_API mk_str mk_upstream_request_server_name(const struct mk_upstream_request *
 MK_API int mk_upstream_request_server(const struct mk_upstream_request *upstream_request);
 
 /** The syntax of the limit options, for `syntax` of a handler. */
-#define MK_UPSTREAM_LIMITS_SYNTAX "[max_tries=NUMBER] [response_timeout=TIME] [read_timeout=TIME]"
+#define MK_UPSTREAM_LIMITS_SYNTAX                                                                            \
+    "[max_tries=NUMBER] [response_timeout=TIME] [read_timeout=TIME] [total_timeout=TIME]"
 /**
  * Parses the options of a route, which follow its server; call it from bind() of a handler. The options in
- * MK_UPSTREAM_LIMITS_SYNTAX set `limits`; by default, max_tries is 2 and each timeout is 60 s. All other
+ * MK_UPSTREAM_LIMITS_SYNTAX set `limits`; by default, max_tries is 2, each timeout is 60 s, and there is no
+ * total_timeout. All other
  * words go to read(), which reports an invalid word and returns false. This function then also returns false.
  */
 MK_API bool mk_upstream_limits_read(const struct mk_conf_ctx *conf, mk_str words,

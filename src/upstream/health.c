@@ -16,6 +16,20 @@ enum { AGAIN_MS = 1000 };
 
 /* ---- State ---- */
 
+enum { EJECTIONS_MAX = 10 }; /* by how much repeated ejections multiply OutlierTime */
+
+/* How long the server remains ejected. Ignores a time that does not fit the current configuration. */
+static uint64_t ejection_left_ms(const struct mk_upstream_server *s, uint64_t now_ms)
+{
+    const struct mk_upstream_settings *settings = s->upstream->settings;
+    if (MK_LIKELY(!settings->outlier_percent))
+        return 0;
+    uint64_t until = LOAD(&mk_health_shared(s)->ejected_until_ms);
+    bool is_ejected =
+        until > now_ms && until - now_ms <= (uint64_t)settings->outlier_eject_ms * EJECTIONS_MAX;
+    return is_ejected ? until - now_ms : 0;
+}
+
 /* Ignores the recorded time if it does not fit MaxFails and HoldDown of the current configuration: shared
  * memory outlives a configuration. */
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms)
@@ -23,7 +37,8 @@ uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms)
     const struct mk_upstream_settings *settings = s->upstream->settings;
     uint64_t until = LOAD(&mk_health_shared(s)->down_until_ms);
     bool is_down = settings->max_fails && until > now_ms && until - now_ms <= settings->fail_ms;
-    return is_down ? until - now_ms : 0;
+    uint64_t down_ms = is_down ? until - now_ms : 0, ejected_ms = ejection_left_ms(s, now_ms);
+    return ejected_ms > down_ms ? ejected_ms : down_ms;
 }
 
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms)
@@ -106,6 +121,8 @@ bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved)
         state = mode < MK_SERVER_REMOVED ? MK_UPSTREAM_DRAINING : MK_UPSTREAM_REMOVED;
     else if (!is_resolved)
         state = MK_UPSTREAM_UNRESOLVED;
+    else if (ejection_left_ms(s, now) && !mk_health_is_check_failed(s))
+        state = MK_UPSTREAM_EJECTED;
     else if (!mk_health_is_up(s, now))
         state = MK_UPSTREAM_DOWN;
     else if (mk_health_weight(s, now) < mk_health_full_weight(s) * WHOLE)
@@ -144,6 +161,63 @@ static void wake_waiting_workers(const struct mk_upstream_server *s)
         mk_conn_limit_wake_waiters(&s->upstream->all->limit, s->stats_slot);
 }
 
+/* ---- Ejection by the share of errors ---- */
+
+/* May another server be ejected? The first one always may, unless no other server is left. */
+static bool may_eject(const struct mk_upstream_server *s, uint64_t now)
+{
+    const struct mk_upstream *u = s->upstream;
+    unsigned n = 0, ejected = 0;
+    for (unsigned i = 0; i < u->n; i++)
+        if (mk_health_mode(&u->servers[i]) == MK_SERVER_ENABLED) {
+            n++;
+            ejected += ejection_left_ms(&u->servers[i], now) > 0;
+        }
+    return n > 1 && (!ejected || (ejected + 1) * 100 <= u->settings->outlier_max_percent * n);
+}
+
+/* False: another worker has ejected the server just now. */
+static bool eject(struct mk_worker *w, const struct mk_upstream_server *s, uint64_t now, unsigned n,
+                  unsigned errors)
+{
+    struct mk_upstream_stats_health *l = mk_health_shared(s);
+    const struct mk_upstream_settings *settings = s->upstream->settings;
+    uint64_t until = LOAD(&l->ejected_until_ms);
+    uint32_t repeated = LOAD(&l->ejections);
+    bool is_repeated = until && now - until < (uint64_t)settings->outlier_eject_ms + settings->outlier_ms;
+    repeated = !is_repeated ? 1 : repeated < EJECTIONS_MAX ? repeated + 1 : EJECTIONS_MAX;
+    uint64_t ms = (uint64_t)settings->outlier_eject_ms * repeated;
+    if (until > now || !__atomic_compare_exchange_n(&l->ejected_until_ms, &until, now + ms, false,
+                                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return false;
+    STORE(&l->ejections, repeated);
+    STORE(&l->up_since_ms, now + ms); /* SlowStart */
+    STORE(&l->counted_since_ms, 0);
+    mk_upstream_stats_add_shared(s->shared, MK_UPSTREAM_STATS_EJECTIONS);
+    SAY(w, s, MK_LOG_WARN, "is ejected for %llu ms: %u of %u requests to it failed", (unsigned long long)ms,
+        errors, n);
+    return true;
+}
+
+bool mk_health_count_response(struct mk_worker *w, const struct mk_upstream_server *s, bool is_error)
+{
+    struct mk_upstream_stats_health *l = mk_health_shared(s);
+    const struct mk_upstream_settings *settings = s->upstream->settings;
+    uint64_t now = mk_clock_ms(), since = LOAD(&l->counted_since_ms);
+    if (now - since >= settings->outlier_ms &&
+        __atomic_compare_exchange_n(&l->counted_since_ms, &since, now, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+        STORE(&l->responses, 0);
+        STORE(&l->errors, 0);
+    }
+    uint32_t n = ADD(&l->responses, 1) + 1, errors = is_error ? ADD(&l->errors, 1) + 1 : 0;
+    return errors && n >= settings->outlier_requests &&
+           (uint64_t)errors * 100 >= (uint64_t)settings->outlier_percent * n && may_eject(s, now) &&
+           eject(w, s, now, n, errors);
+}
+
+/* ---- Failures and checks ---- */
+
 bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_server *s, int error,
                               const char *message)
 {
@@ -155,6 +229,8 @@ bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_serv
     if (is_out && s->upstream->n > 1)
         SAY(w, s, MK_LOG_WARN, "gets no requests for %u ms, after %u failure%s in a row", settings->fail_ms,
             settings->max_fails, settings->max_fails == 1 ? "" : "s");
+    if (settings->outlier_percent)
+        (void)mk_health_count_response(w, s, true);
     return is_out;
 }
 

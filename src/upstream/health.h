@@ -53,6 +53,8 @@ bool mk_health_publish(const struct mk_upstream_server *s, bool is_resolved);
  * is now down. */
 bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_server *s, int error,
                               const char *message);
+/* Counts a response or a failure for OutlierErrors. True: the server is ejected now. */
+bool mk_health_count_response(struct mk_worker *w, const struct mk_upstream_server *s, bool is_error);
 /* Records that the server responded after a failure: it may be up again. */
 void mk_health_report_recovery(struct mk_worker *w, const struct mk_upstream_server *s);
 /* Records that the server responded. */

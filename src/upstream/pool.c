@@ -731,6 +731,17 @@ void mk_pool_count_request(const struct mk_upstream_conn *c)
     mk_retry_budget_count_request(&c->set->retry, mk_worker_now_ms(c->set->pool->worker));
 }
 
+void mk_pool_count_status(const struct mk_upstream_conn *c, unsigned status)
+{
+    if (MK_LIKELY(!c->set->upstream->settings->outlier_percent) || c->chosen < 0)
+        return;
+    const struct mk_backend *o = &c->set->backends[c->chosen];
+    if (!mk_health_count_response(o->pool->worker, o->server, status >= 500))
+        return;
+    mk_health_publish(o->server, true);
+    mk_pool_schedule_sweep(o->pool);
+}
+
 bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried)
 {
     for (unsigned i = 0; i < u->n; i++)

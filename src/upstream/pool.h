@@ -30,6 +30,8 @@ struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct
 bool mk_pool_notify_if_reused(struct mk_upstream_conn *c);
 /* Counts a new request, for which the connection was acquired. */
 void mk_pool_count_request(const struct mk_upstream_conn *c);
+/* Counts the status of a response for OutlierErrors. */
+void mk_pool_count_status(const struct mk_upstream_conn *c, unsigned status);
 /* Does the administrator admit new requests to a server that is not in the bit mask `tried`? */
 bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried);
 /* May a request be retried within RetryBudget? If so, counts the retry. */

@@ -233,7 +233,10 @@ static void on_request_timer(struct mk_timer *t)
     if (!mk_upstream_request_timer_expired(c))
         return;
     const char *problem = mk_upstream_request_timer_text(c);
-    if (c->state.current != MK_UPSTREAM_REQUEST_OPEN) {
+    if (mk_upstream_request_timer_is_total(c)) {
+        mk_upstream_request_state_fail(c, -ETIMEDOUT, "no server has answered within total_timeout",
+                                       MK_UPSTREAM_CONN_CLOSE);
+    } else if (c->state.current != MK_UPSTREAM_REQUEST_OPEN) {
         mk_upstream_conn_set_error(c->conn, -ETIMEDOUT, problem);
         mk_upstream_request_state_fail(c, -ETIMEDOUT, problem, MK_UPSTREAM_CONN_FAILED);
     } else if (attempt_retry(c, -ETIMEDOUT, problem) && !advance_request(c)) {
@@ -335,6 +338,8 @@ struct mk_upstream_request *mk_upstream_request_start_sized(struct mk_worker *w,
     mk_err e = write_request(c, opts);
     bool has_memory = e != -ENOMEM;
     mk_upstream_request_timer_init(c, on_request_timer, on_request_deferred);
+    if (MK_UNLIKELY(c->limits.total_timeout_ms))
+        mk_upstream_request_timer_start_total(c);
     if (has_memory && !e)
         has_memory = attempt_start(c);
     if (!has_memory) {

@@ -5,6 +5,7 @@
 
 #include "upstream/conn.h"
 #include "upstream/freelist.h"
+#include "upstream/pool.h"
 #include "upstream/request_send.h"
 #include "upstream/request_state.h"
 
@@ -297,6 +298,7 @@ static int accept_head(struct mk_upstream_request *c)
         return 1;
     } else {
         drop_held_body(c);
+        mk_pool_count_status(c->conn, status);
         mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_CONTENT);
         if (mk_response_parser_has_all_body(&c->input.reply))
             (void)next_body_piece(c); /* no body: this is the end */

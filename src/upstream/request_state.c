@@ -191,10 +191,32 @@ bool mk_upstream_request_timer_is_check(struct mk_upstream_request *c)
     return is_due;
 }
 
+void mk_upstream_request_timer_start_total(struct mk_upstream_request *c)
+{
+    uint64_t now = mk_worker_now_ms(c->worker);
+    c->total_due_ms = now + c->limits.total_timeout_ms;
+    if (!c->timer_due_ms || c->total_due_ms < c->timer_due_ms)
+        set_timer_at(c, now, c->total_due_ms);
+}
+
+/* The time at which the limit for all tries ends; UINT64_MAX: there is none, or the response has begun. */
+static uint64_t total_due_ms(const struct mk_upstream_request *c)
+{
+    bool is_before_response = c->state.current == MK_UPSTREAM_REQUEST_WAITING ||
+                              (c->state.current == MK_UPSTREAM_REQUEST_OPEN && !c->input.reply.text.len);
+    return c->total_due_ms && is_before_response ? c->total_due_ms : UINT64_MAX;
+}
+
+bool mk_upstream_request_timer_is_total(const struct mk_upstream_request *c)
+{
+    return total_due_ms(c) <= mk_worker_now_ms(c->worker);
+}
+
 bool mk_upstream_request_timer_expired(struct mk_upstream_request *c)
 {
     uint32_t limit = awaited_timeout_ms(c);
-    uint64_t now = mk_worker_now_ms(c->worker), due = limit ? c->since_ms + limit : UINT64_MAX,
+    uint64_t now = mk_worker_now_ms(c->worker), total = total_due_ms(c),
+             awaited = limit ? c->since_ms + limit : UINT64_MAX, due = awaited < total ? awaited : total,
              next = c->next_check_ms && c->next_check_ms < due ? c->next_check_ms : due;
     c->timer_due_ms = 0;
     if (due > now && next != UINT64_MAX)

@@ -55,6 +55,10 @@ void mk_upstream_request_timer_run_later(struct mk_upstream_request *c);
 void mk_upstream_request_timer_set(struct mk_upstream_request *c, enum mk_upstream_request_wait_kind what);
 /* Starts the timeout for the first byte of the response head, or for the rest of the head. */
 void mk_upstream_request_timer_set_head(struct mk_upstream_request *c);
+/* Starts the limit for all tries. */
+void mk_upstream_request_timer_start_total(struct mk_upstream_request *c);
+/* Has the limit for all tries passed before the response began? */
+bool mk_upstream_request_timer_is_total(const struct mk_upstream_request *c);
 /* Call it in on_due: has the deadline passed? Otherwise re-arms the timer, if there is a limit. */
 bool mk_upstream_request_timer_expired(struct mk_upstream_request *c) MK_MUST_USE;
 /* Describes the wait that timed out (static string). */

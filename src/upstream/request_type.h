@@ -115,6 +115,7 @@ struct mk_upstream_request {
     struct mk_timer timer;
     uint64_t next_check_ms;    /* when to check for a slow reader; 0: never */
     uint64_t since_ms;         /* start of the current wait */
+    uint64_t total_due_ms;     /* until when the response must begin; 0: no limit */
     uint64_t timer_due_ms;     /* when the timer fires; 0: not set */
     struct mk_deferred *later; /* NULL until needed */
     void (*on_later)(void *c);

@@ -54,7 +54,7 @@ static bool option_report_unknown(const struct route_options *all, const struct 
     struct mk_buf list = mk_buf_fixed(text, sizeof text);
     for (size_t i = 0; i < all->n; i++)
         mk_buf_addf(&list, "%s, ", all->types[i].name);
-    mk_buf_addf(&list, "max_tries, response_timeout or read_timeout");
+    mk_buf_addf(&list, "max_tries, response_timeout, read_timeout or total_timeout");
     return option_report_choices(o, &list);
 }
 

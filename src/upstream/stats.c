@@ -14,7 +14,7 @@
 static const struct mk_stat_metric metrics[] = {
     [MK_UPSTREAM_STATS_STATE] = {.column = "state",
                                  GAUGE,
-                                 .value_names = "up slow_start down unresolved draining removed"},
+                                 .value_names = "up slow_start down unresolved draining removed ejected"},
     [MK_UPSTREAM_STATS_BACKUP] = {.column = "backup", GAUGE},
     [MK_UPSTREAM_STATS_WEIGHT] = {.column = "weight", GAUGE},
     [MK_UPSTREAM_STATS_BUSY] = {.name = CONNECTIONS,
@@ -59,8 +59,11 @@ static const struct mk_stat_metric metrics[] = {
                                          COUNTER},
     [MK_UPSTREAM_STATS_IS_UP] =
         {.name = "monkey_upstream_up",
-         .help = "1: the server gets requests; 0: it is down, or its name has no address.",
+         .help = "1: the server gets requests; 0: it is down, drains, or its name has no address.",
          GAUGE},
+    [MK_UPSTREAM_STATS_EJECTIONS] = {.name = "monkey_upstream_ejections_total",
+                                     .help = "Times that the server was ejected, because of its errors.",
+                                     COUNTER},
 };
 
 static const struct mk_stat_table table = {
@@ -221,7 +224,8 @@ void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upst
     if (!former->serial || !is_ours || s->memory->n_published != former->serial)
         return;
     for (unsigned i = 0; i < s->memory->n; i++) {
-        s->memory->of[i].series = former->of[i].series;
+        if (former->of[i].series)
+            s->memory->of[i].series = former->of[i].series;
         mk_upstream_stats_set_server(s, i, former->of[i].backup, former->of[i].weight, former->of[i].max);
         mk_upstream_stats_set_mode(s, i, (enum mk_server_mode)former->of[i].mode, former->of[i].weight_set);
         set_slot_hidden(s, i, former->of[i].is_hidden);

@@ -18,7 +18,8 @@ enum mk_upstream_state {
     MK_UPSTREAM_DOWN,       /* the server failed, or its health check failed */
     MK_UPSTREAM_UNRESOLVED, /* the name of the server does not resolve */
     MK_UPSTREAM_DRAINING,   /* the administrator drains the server */
-    MK_UPSTREAM_REMOVED     /* the administrator has removed the server */
+    MK_UPSTREAM_REMOVED,    /* the administrator has removed the server */
+    MK_UPSTREAM_EJECTED     /* too many of the server's responses were errors */
 };
 
 /* What the administrator has decided about a server: see server_control.h. Each value admits fewer requests
@@ -47,6 +48,7 @@ enum {
     MK_UPSTREAM_STATS_CHECKS,
     MK_UPSTREAM_STATS_CHECKS_FAILED,
     MK_UPSTREAM_STATS_IS_UP,
+    MK_UPSTREAM_STATS_EJECTIONS,
 };
 
 /* Health of one backend. */
@@ -64,6 +66,10 @@ struct mk_upstream_stats_health {
     uint32_t is_hidden;               /* not in the active configuration */
     uint32_t series;                  /* index of the backend's statistics series; 0: none */
     uint32_t mode;                    /* enum mk_server_mode */
+    uint64_t ejected_until_ms;        /* 0: never ejected */
+    uint64_t counted_since_ms;        /* start of OutlierInterval */
+    uint32_t responses, errors;       /* since then */
+    uint32_t ejections;               /* in a row */
     uint32_t weight; /* weight that the administrator has set; 0: that of the configuration */
 };
 

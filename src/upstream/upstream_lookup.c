@@ -514,6 +514,8 @@ static int parse_limit(const struct mk_conf_ctx *conf, mk_str word, struct mk_up
         is_good = mk_conf_ctx_time(conf, value, &l->response_timeout_ms);
     else if (mk_str_eq(name, MK_STR("read_timeout")))
         is_good = mk_conf_ctx_time(conf, value, &l->read_timeout_ms);
+    else if (mk_str_eq(name, MK_STR("total_timeout")))
+        is_good = mk_conf_ctx_time(conf, value, &l->total_timeout_ms);
     else
         return 0;
     return is_good ? 1 : -EINVAL;

@@ -35,6 +35,8 @@ struct mk_upstream_settings {
     uint32_t connect_ms, queue_ms, queue_max;
     uint32_t max_fails, fail_ms, slow_ms;
     uint32_t resolve_ms;
+    /* Ejection of servers by their share of errors; outlier_percent 0: none. */
+    uint32_t outlier_percent, outlier_requests, outlier_ms, outlier_eject_ms, outlier_max_percent;
     mk_str check;
     uint32_t check_ms, check_timeout_ms; /* check_timeout_ms 0: the same as check_ms */
     uint32_t check_rise, check_fall;     /* consecutive successes or failures that change the state */

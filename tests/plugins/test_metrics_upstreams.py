@@ -17,7 +17,7 @@ from shell_server import socket_folder
 
 OTHER_PLUGIN = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-fails_in_phase.so"
 NAMES = {f"monkey_upstream_{name}" for name in ("up", "connections", "waiting", "requests_total", "failures_total",
-                                                "checks_total", "checks_failed_total", "latency_seconds")}
+                                                "checks_total", "checks_failed_total", "latency_seconds", "ejections_total")}
 CHECKED = "HealthCheck /health\nHealthInterval 1s"  # a check on a busy machine may take long
 
 

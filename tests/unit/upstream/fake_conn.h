@@ -30,6 +30,7 @@ struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct
 void mk_pool_count_request(const struct mk_upstream_conn *l);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried);
+void mk_pool_count_status(const struct mk_upstream_conn *l, unsigned status);
 
 enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024 };
 
@@ -426,6 +427,11 @@ void mk_request_resume(struct mk_request *request)
 {
     (void)request;
     fake.n_resumed++;
+}
+
+void mk_pool_count_status(const struct mk_upstream_conn *l, unsigned status)
+{
+    assert_true(l->is_acquired && status >= 200);
 }
 
 bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried)
