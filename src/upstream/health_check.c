@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/health_check.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <string.h>
 
+#include "event/tls.h"
+#include "http/chunked.h"
 #include "upstream/connect_error.h"
 #include "upstream/health.h"
 
@@ -12,7 +16,7 @@ enum {
     AGAIN_MS = 1000,
     STATUS_AT = 9,
     STATUS_LEN = 12,
-    HEAD_MAX = 1024,
+    HEAD_MAX = 8 * 1024,
     RESPONSE_MAX = 64 * 1024
 };
 
@@ -21,9 +25,14 @@ struct mk_health_checker {
     struct mk_upstream_conn conn; /* has a socket while a check is in progress */
     struct mk_timer timer;
     void (*on_down)(struct mk_backend *o);
-    uint64_t next_at_ms; /* when the next check starts */
-    bool has_failed;     /* the last check failed */
-    bool was_refused;    /* nothing listened at the address in the last check */
+    struct mk_upstream upstream; /* that of the server, with the TLS settings of checks */
+    struct mk_upstream_server server;
+    struct mk_tls_session *session;
+    struct mk_sockaddr at;  /* address of the server that is being checked, with its own port */
+    struct mk_buf response; /* with HealthText: the response so far */
+    uint64_t next_at_ms;    /* when the next check starts */
+    bool has_failed;        /* the last check failed */
+    bool was_refused;       /* nothing listened at the address in the last check */
     bool is_sent;
     bool is_judged;        /* the result is known; the rest of the response is discarded */
     char line[STATUS_LEN]; /* beginning of the response */
@@ -48,9 +57,12 @@ static void schedule_next_check(struct mk_health_checker *c)
     mk_timer_set(&c->timer, c->backend->pool->worker, next_check_delay_ms(c));
 }
 
-static void record_result(struct mk_health_checker *c, bool ok, const char *message)
+static void record_result(struct mk_health_checker *c, enum mk_health_reason reason, const char *message)
 {
     struct mk_backend *o = c->backend;
+    bool ok = reason == MK_HEALTH_PASSED;
+    if (o->server->shared)
+        mk_stat_set(&o->server->shared[MK_UPSTREAM_STATS_REASON], reason);
     c->is_judged = true;
     c->n_failed = 0;
     c->has_failed = !ok;
@@ -73,11 +85,20 @@ static void close_check_conn(struct mk_health_checker *c)
 }
 
 /* Ends a check, and records its result unless the result is already known. */
-static void finish_check(struct mk_health_checker *c, bool ok, const char *message)
+static void finish_check(struct mk_health_checker *c, enum mk_health_reason reason, const char *message)
 {
     close_check_conn(c);
+    mk_buf_free(&c->response);
     if (!c->is_judged)
-        record_result(c, ok, message);
+        record_result(c, reason, message);
+}
+
+static enum mk_health_reason reason_of_error(int error)
+{
+    return error == -ECONNREFUSED || error == -ENOENT ? MK_HEALTH_REFUSED
+           : error == -ETIMEDOUT                      ? MK_HEALTH_TIMEOUT
+           : error == -EPROTO                         ? MK_HEALTH_TLS
+                                                      : MK_HEALTH_UNREACHABLE;
 }
 
 static bool is_server_failure(struct mk_health_checker *c, const struct mk_sockaddr *at, int error)
@@ -94,7 +115,7 @@ static void handle_connect_failure(struct mk_health_checker *c, const struct mk_
 {
     c->was_refused = error == -ECONNREFUSED || error == -ENOENT;
     if (is_server_failure(c, at, error))
-        finish_check(c, false, at ? mk_connect_error_text(error) : "it has no address");
+        finish_check(c, reason_of_error(error), at ? mk_connect_error_text(error) : "it has no address");
     else
         close_check_conn(c);
 }
@@ -109,8 +130,9 @@ static void write_host_header(const struct mk_upstream_server *s, struct mk_buf 
         return;
     }
     mk_buf_addf(out, "%s%.*s%s", is_address6 ? "[" : "", MK_STR_ARG(host), is_address6 ? "]" : "");
-    if (s->host.p && s->port != (s->upstream->tls ? 443 : 80))
-        mk_buf_addf(out, ":%u", s->port);
+    uint32_t set = s->upstream->settings->check_port, port = set ? set : s->port;
+    if (s->host.p && port != (s->upstream->check_tls ? 443 : 80))
+        mk_buf_addf(out, ":%u", port);
 }
 
 static bool send_check_request(struct mk_health_checker *c)
@@ -118,14 +140,21 @@ static bool send_check_request(struct mk_health_checker *c)
     const struct mk_upstream_server *s = c->backend->server;
     char buf[HEAD_MAX];
     struct mk_buf head = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_addf(&head, "GET %.*s HTTP/1.1\r\nHost: ", MK_STR_ARG(s->upstream->settings->check));
+    const struct mk_upstream_settings *settings = s->upstream->settings;
+    mk_str method = settings->check_method.len ? settings->check_method : MK_STR("GET");
+    mk_buf_addf(&head, "%.*s %.*s HTTP/1.1\r\nHost: ", MK_STR_ARG(method), MK_STR_ARG(settings->check));
     write_host_header(s, &head);
-    mk_buf_add(&head, MK_STR("\r\nUser-Agent: monkey-health\r\nConnection: close\r\n\r\n"));
+    mk_buf_add(&head, MK_STR("\r\nUser-Agent: monkey-health\r\nConnection: close\r\n"));
+    for (const struct mk_health_header *h = settings->check_headers; h; h = h->next)
+        mk_buf_addf(&head, "%.*s\r\n", MK_STR_ARG(h->text));
+    if (mk_str_eq(method, MK_STR("POST")))
+        mk_buf_add(&head, MK_STR("Content-Length: 0\r\n"));
+    mk_buf_add(&head, MK_STR("\r\n"));
     c->is_sent = true;
     return !head.failed && mk_upstream_conn_write(&c->conn, mk_buf_str(&head), false) == (ssize_t)head.len;
 }
 
-/* Called when the status line is complete: determines the result. */
+/* Called when the status line is complete: determines the result, unless it depends on the content. */
 static void check_status_line(struct mk_health_checker *c)
 {
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
@@ -135,46 +164,112 @@ static void check_status_line(struct mk_health_checker *c)
     char message[64];
     struct mk_buf text = mk_buf_fixed(message, sizeof message - 1);
     if (!mk_str_starts(line, MK_STR("HTTP/1.")) || !mk_num_parse(mk_str_skip(line, STATUS_AT), &status)) {
-        record_result(c, false, "it sends no HTTP response");
+        record_result(c, MK_HEALTH_INVALID, "it sends no HTTP response");
         return;
     }
     mk_buf_addf(&text, "it answers with status %u", (unsigned)status);
     message[text.len] = '\0';
-    record_result(c, good->to ? status >= good->from && status <= good->to : status >= 200 && status < 400,
-                  message);
+    bool is_good = good->to ? status >= good->from && status <= good->to : status >= 200 && status < 400;
+    if (!is_good || !settings->check_text.len)
+        record_result(c, is_good ? MK_HEALTH_PASSED : MK_HEALTH_STATUS, message);
+}
+
+static bool contains(mk_str text, mk_str part)
+{
+    return memmem(text.p, text.len, part.p, part.len);
+}
+
+/* Does the part of a chunked body that has arrived contain the text? */
+static bool chunked_contains(mk_str body, mk_str part)
+{
+    struct mk_chunked decoder;
+    struct mk_buf text = mk_buf_growing(RESPONSE_MAX + sizeof(char[1024]));
+    mk_str piece;
+    int e;
+    mk_chunked_init_allow_padding(&decoder, RESPONSE_MAX);
+    while ((e = mk_chunked_decode(&decoder, &body, &piece)) == MK_CHUNKED_DATA)
+        mk_buf_add(&text, piece);
+    bool found = !text.failed && contains(mk_buf_str(&text), part);
+    mk_buf_free(&text);
+    return found;
+}
+
+static bool head_is_chunked(mk_str head)
+{
+    while (head.len) {
+        mk_str value = mk_str_cut(&head, '\r'), name = mk_str_cut(&value, ':');
+        if (mk_str_starts(head, MK_STR("\n")))
+            head = mk_str_skip(head, 1);
+        if (mk_str_eq_nocase(name, MK_STR("Transfer-Encoding")))
+            return mk_str_eq_nocase(mk_str_trim(value), MK_STR("chunked"));
+    }
+    return false;
+}
+
+/* Does the content that has arrived contain HealthText? */
+static bool response_has_text(const struct mk_health_checker *c)
+{
+    mk_str text = c->backend->server->upstream->settings->check_text, all = mk_buf_str(&c->response);
+    const char *end = memmem(all.p, all.len, "\r\n\r\n", 4);
+    if (!end)
+        return false;
+    size_t head_len = (size_t)(end - all.p) + 4;
+    mk_str body = mk_str_skip(all, head_len);
+    return head_is_chunked(mk_str_first(all, head_len)) ? chunked_contains(body, text) : contains(body, text);
+}
+
+/* Called when the response has ended, is too long, or takes too long. */
+static void finish_with_text(struct mk_health_checker *c)
+{
+    if (c->response.failed)
+        finish_check(c, MK_HEALTH_TEXT, "no memory is left for its response");
+    else if (response_has_text(c))
+        finish_check(c, MK_HEALTH_PASSED, NULL);
+    else
+        finish_check(c, MK_HEALTH_TEXT, "its response does not contain HealthText");
 }
 
 /* The status determines the result. The rest of the response is read as well, because closing a socket with
  * unread data resets the connection, and the server might log an error for each check. */
 static void read_check_response(struct mk_health_checker *c)
 {
-    char rest[1024];
+    char data[1024];
+    bool wants_text = c->backend->server->upstream->settings->check_text.len;
     while (c->len < RESPONSE_MAX) {
         bool has_status = c->len >= STATUS_LEN;
-        ssize_t n = mk_upstream_conn_read(&c->conn, has_status ? rest : c->line + c->len,
-                                          has_status ? sizeof rest : STATUS_LEN - c->len);
+        ssize_t n = mk_upstream_conn_read(&c->conn, data, has_status ? sizeof data : STATUS_LEN - c->len);
         if (n == -EAGAIN)
             return;
         if (n <= 0)
             break;
+        if (!has_status)
+            memcpy(c->line + c->len, data, (size_t)n);
+        if (wants_text)
+            mk_buf_add(&c->response, mk_str_of(data, (size_t)n));
         c->len += (size_t)n;
         if (c->len == STATUS_LEN)
             check_status_line(c);
+        if (wants_text && !c->is_judged && response_has_text(c))
+            record_result(c, MK_HEALTH_PASSED, NULL);
     }
-    finish_check(c, false, "it closes the connection without a response");
+    if (wants_text && c->len >= STATUS_LEN && !c->is_judged)
+        finish_with_text(c);
+    else
+        finish_check(c, MK_HEALTH_CLOSED, "it closes the connection without a response");
 }
 
 static void advance_check(struct mk_health_checker *c)
 {
     const struct mk_upstream_server *s = c->backend->server;
     if (c->conn.state.current == MK_UPSTREAM_CONN_BROKEN)
-        handle_connect_failure(c, &c->conn.to, c->conn.error);
+        handle_connect_failure(c, &c->at, c->conn.error);
     else if (c->conn.state.current != MK_UPSTREAM_CONN_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
-        finish_check(c, true, NULL); /* a check that only connects: the server accepts connections */
+        finish_check(c, MK_HEALTH_PASSED,
+                     NULL); /* a check that only connects: the server accepts connections */
     else if (!c->is_sent && !send_check_request(c))
-        finish_check(c, false, "it does not accept the request");
+        finish_check(c, MK_HEALTH_CLOSED, "it does not accept the request");
     else
         read_check_response(c);
 }
@@ -189,9 +284,29 @@ static void on_conn_event(void *ctx, unsigned which)
 static void handle_check_timeout(struct mk_health_checker *c)
 {
     if (c->conn.state.current != MK_UPSTREAM_CONN_OPEN)
-        handle_connect_failure(c, &c->conn.to, -ETIMEDOUT);
+        handle_connect_failure(c, &c->at, -ETIMEDOUT);
+    else if (c->len >= STATUS_LEN && c->response.len)
+        finish_with_text(c);
     else
-        finish_check(c, false, "it does not answer in time");
+        finish_check(c, MK_HEALTH_TIMEOUT, "it does not answer in time");
+}
+
+/* Connects to the port for checks, with their TLS settings. */
+static int connect_for_check(struct mk_health_checker *c, const struct mk_sockaddr *to)
+{
+    struct mk_backend *o = c->backend;
+    const struct mk_upstream *u = o->server->upstream;
+    struct mk_sockaddr address = *to;
+    c->at = *to;
+    if (u->settings->check_port && to->any.sa_family == AF_INET)
+        address.v4.sin_port = htons((uint16_t)u->settings->check_port);
+    else if (u->settings->check_port && to->any.sa_family == AF_INET6)
+        address.v6.sin6_port = htons((uint16_t)u->settings->check_port);
+    c->upstream = *u;
+    c->upstream.tls = u->check_tls;
+    c->server = *o->server;
+    c->server.upstream = &c->upstream;
+    return mk_upstream_conn_connect(&c->conn, &c->server, &address, o->pool->worker, &c->session);
 }
 
 static void start_check(struct mk_health_checker *c)
@@ -204,8 +319,10 @@ static void start_check(struct mk_health_checker *c)
         return;
     c->is_sent = c->is_judged = c->was_refused = false;
     c->len = 0;
+    mk_buf_free(&c->response);
+    c->response = mk_buf_growing(RESPONSE_MAX + sizeof(char[1024]));
     if (to)
-        error = mk_upstream_conn_connect(&c->conn, o->server, to, o->pool->worker, &o->session);
+        error = connect_for_check(c, to);
     if (error)
         handle_connect_failure(c, to, error);
     else
@@ -251,6 +368,9 @@ void mk_health_check_stop(struct mk_health_checker *c)
     if (!c)
         return;
     close_check_conn(c);
+    mk_buf_free(&c->response);
     mk_timer_stop(&c->timer);
+    if (c->session)
+        c->backend->pool->upstreams->tls->session_free(c->session);
     mk_mem_free(c);
 }

@@ -39,6 +39,7 @@ struct mk_upstream {
     const struct mk_upstream_settings *settings;
     struct mk_upstream_defaults defaults; /* defaults of the plugin that first requested the upstream */
     struct mk_tls_client *tls;            /* TLS settings; NULL: no TLS to the servers */
+    struct mk_tls_client *check_tls;      /* TLS settings of health checks; NULL: no TLS */
     const struct mk_upstreams *all;
     struct mk_upstream_server *servers;
     unsigned n;

@@ -61,6 +61,14 @@ static const struct mk_stat_metric metrics[] = {
         {.name = "monkey_upstream_up",
          .help = "1: the server gets requests; 0: it is down, drains, or its name has no address.",
          GAUGE},
+    [MK_UPSTREAM_STATS_REASON] =
+        {.name = "monkey_upstream_check_reason",
+         .help =
+             "Why the last health check failed: 1 refused, 2 timeout, 3 unreachable, 4 closed, 5 invalid, "
+             "6 TLS, 7 status, 8 text; 0: it passed.",
+         .column = "reason",
+         GAUGE,
+         .value_names = "- refused timeout unreachable closed invalid tls status text"},
     [MK_UPSTREAM_STATS_EJECTIONS] = {.name = "monkey_upstream_ejections_total",
                                      .help = "Times that the server was ejected, because of its errors.",
                                      COUNTER},

@@ -22,6 +22,19 @@ enum mk_upstream_state {
     MK_UPSTREAM_EJECTED     /* too many of the server's responses were errors */
 };
 
+/* Why the last health check failed. */
+enum mk_health_reason {
+    MK_HEALTH_PASSED,
+    MK_HEALTH_REFUSED,     /* nothing listens at the address */
+    MK_HEALTH_TIMEOUT,     /* HealthTimeout */
+    MK_HEALTH_UNREACHABLE, /* no address, no route, or another error of the network */
+    MK_HEALTH_CLOSED,      /* the server closed the connection without a response */
+    MK_HEALTH_INVALID,     /* the response is not HTTP */
+    MK_HEALTH_TLS,         /* the handshake failed */
+    MK_HEALTH_STATUS,      /* HealthStatus */
+    MK_HEALTH_TEXT         /* HealthText */
+};
+
 /* What the administrator has decided about a server: see server_control.h. Each value admits fewer requests
  * than the value before it. */
 enum mk_server_mode {
@@ -49,6 +62,7 @@ enum {
     MK_UPSTREAM_STATS_CHECKS_FAILED,
     MK_UPSTREAM_STATS_IS_UP,
     MK_UPSTREAM_STATS_EJECTIONS,
+    MK_UPSTREAM_STATS_REASON, /* enum mk_health_reason */
 };
 
 /* Health of one backend. */

@@ -16,6 +16,12 @@ static bool is_upstream_name(mk_str name)
     return name.len && name.len < MK_UPSTREAM_NAME;
 }
 
+static bool is_check_method(mk_str method)
+{
+    return mk_str_eq(method, MK_STR("GET")) || mk_str_eq(method, MK_STR("HEAD")) ||
+           mk_str_eq(method, MK_STR("OPTIONS")) || mk_str_eq(method, MK_STR("POST"));
+}
+
 /* Validates a section even if no route uses it. */
 static void check_section(struct mk_config *config, const struct mk_upstream_settings_index *index,
                           const struct mk_upstream_settings *s)
@@ -29,6 +35,16 @@ static void check_section(struct mk_config *config, const struct mk_upstream_set
                         MK_UPSTREAM_NAME - 1);
     else if (mk_upstream_settings_find(index, s->name) != s)
         mk_config_error(config, s, "Name", "there are two upstreams `%.*s`", MK_STR_ARG(s->name));
+    if (!is_check_method(s->check_method))
+        mk_config_error(config, s, "HealthMethod", "expected `GET`, `HEAD`, `OPTIONS` or `POST`");
+    if (s->check_text.len && mk_str_eq(s->check_method, MK_STR("HEAD")))
+        mk_config_error(config, s, "HealthText", "a response to HEAD has no content");
+    if (s->check_text.len > MK_HEALTH_TEXT_MAX)
+        mk_config_error(config, s, "HealthText", "expected at most %d bytes", MK_HEALTH_TEXT_MAX);
+    for (const struct mk_upstream_server_line *line = s->servers; line && s->check_port; line = line->next)
+        if (mk_str_starts(line->address, MK_STR("unix:")))
+            mk_config_error(config, s, "HealthPort", "the server %.*s has no port",
+                            MK_STR_ARG(line->address));
     if (s->check.len && s->check.p[0] != '/' && !mk_str_eq(s->check, MK_STR("connect")))
         mk_config_error(config, s, "HealthCheck", "expected a path that begins with `/`, or `connect`");
     else if (s->check_host.len && !mk_is_header_value(s->check_host))

@@ -254,7 +254,14 @@ static void free_tls_client(void *data)
         u->all->tls->client_free(u->tls);
 }
 
-static bool builder_add_tls(struct upstream_builder *m, struct mk_upstream *u)
+static void free_check_tls_client(void *data)
+{
+    struct mk_upstream *u = data;
+    if (u->check_tls)
+        u->all->tls->client_free(u->check_tls);
+}
+
+static bool builder_new_tls_client(struct upstream_builder *m, struct mk_tls_client **out)
 {
     const struct mk_upstream_settings *s = m->settings;
     const char *error = NULL;
@@ -268,13 +275,30 @@ static bool builder_add_tls(struct upstream_builder *m, struct mk_upstream *u)
                                            .certificate = tls_file_path(m, s->tls_certificate),
                                            .key = tls_file_path(m, s->tls_key),
                                            .verifies = s->tls_verify};
-    if (m->all->tls->client_new(&rules, &u->tls, &problem)) {
+    if (m->all->tls->client_new(&rules, out, &problem)) {
         REPORT(m, "TLS", "%s%s%s", problem.file ? problem.file : "", problem.file ? ": " : "", problem.text);
         return false;
     }
     if (*problem.text)
         mk_config_warn(m->config, m->section, "TLSCertificate", "%s: %s", problem.file, problem.text);
-    return mk_config_add_cleanup(m->config, free_tls_client, u);
+    return true;
+}
+
+static bool builder_add_tls(struct upstream_builder *m, struct mk_upstream *u)
+{
+    return builder_new_tls_client(m, &u->tls) && mk_config_add_cleanup(m->config, free_tls_client, u);
+}
+
+/* Sets the TLS settings of health checks. */
+static bool builder_add_check_tls(struct upstream_builder *m, struct mk_upstream *u)
+{
+    enum mk_health_tls how = m->settings->check_tls;
+    if (how == MK_HEALTH_TLS_AUTO || (how == MK_HEALTH_TLS_ON && u->tls))
+        u->check_tls = u->tls;
+    else if (how == MK_HEALTH_TLS_ON)
+        return builder_new_tls_client(m, &u->check_tls) &&
+               mk_config_add_cleanup(m->config, free_check_tls_client, u);
+    return true;
 }
 
 /* ---- Settings ---- */
@@ -382,7 +406,8 @@ static struct mk_upstream *builder_new_upstream(struct upstream_builder *m,
     if (!load_server_id_key(m))
         return NULL;
     u->id_key = m->id_key;
-    if (!builder_add_servers(m, u) || ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)))
+    if (!builder_add_servers(m, u) || ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)) ||
+        !builder_add_check_tls(m, u))
         return NULL;
     append_upstream(m->all, u);
     return u;

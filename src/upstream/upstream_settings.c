@@ -131,6 +131,41 @@ static bool format_status_range(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
+static bool parse_health_header(const struct mk_conf_ctx *ctx, mk_str value, void *field)
+{
+    struct mk_health_header **end = field, *header = mk_conf_ctx_alloc(ctx, sizeof *header);
+    mk_str content = value, name = mk_str_cut(&content, ':');
+    if (!header)
+        return false;
+    content = mk_str_trim(content);
+    if (!content.p || !mk_is_token(name) || !mk_is_header_value(content))
+        return false;
+    if (mk_str_eq_nocase(name, MK_STR("Host")) || mk_str_eq_nocase(name, MK_STR("Connection")) ||
+        mk_str_eq_nocase(name, MK_STR("Content-Length")) ||
+        mk_str_eq_nocase(name, MK_STR("Transfer-Encoding"))) {
+        mk_conf_ctx_error(ctx, value, "checks set `%.*s` themselves%s", MK_STR_ARG(name),
+                          mk_str_eq_nocase(name, MK_STR("Host")) ? ": see HealthHost" : "");
+        return false;
+    }
+    while (*end)
+        end = &(*end)->next;
+    header->text = value;
+    *end = header;
+    return true;
+}
+
+static bool format_health_header(const void *field, size_t i, struct mk_buf *out)
+{
+    struct mk_health_header *const *first = field;
+    const struct mk_health_header *header = *first;
+    for (; header && i; i--)
+        header = header->next;
+    if (header)
+        mk_buf_add(out, header->text);
+    return header;
+}
+
+static const char *const health_tls[] = {"auto", "on", "off", NULL};
 static const char *const balances[] = {"round_robin", "least_conn", "hash", NULL};
 
 static const struct mk_conf_key keys[] = {
@@ -321,6 +356,37 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(check_host),
      .help = MK_HELP("The `Host` field of checks; without it, the server's name and port.")},
+    {.name = "HealthMethod",
+     .type = MK_CONF_TEXT,
+     AT(check_method),
+     .default_value = "GET",
+     .help = MK_HELP("The method of checks: `GET`, `HEAD`, `OPTIONS`, or `POST` without content.")},
+    {.name = "HealthHeader",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(check_headers),
+     .syntax = "NAME: VALUE",
+     .parse = parse_health_header,
+     .show = format_health_header,
+     .help = MK_HELP("A header of checks, such as `Authorization: Bearer TOKEN`.")},
+    {.name = "HealthText",
+     .type = MK_CONF_TEXT,
+     AT(check_text),
+     .help =
+         MK_HELP("A text that the first 64 KB of a healthy server's response contain, besides its status.")},
+    {.name = "HealthPort",
+     .type = MK_CONF_NUM,
+     AT(check_port),
+     .default_value = "0",
+     .max = 65535,
+     .zero_word = "auto",
+     .help = MK_HELP("The port for checks; `auto` is the port of the server.")},
+    {.name = "HealthTLS",
+     .type = MK_CONF_ENUM,
+     AT(check_tls),
+     .choices = health_tls,
+     .default_value = "auto",
+     .help = MK_HELP("Whether checks use TLS, with the keys `TLS...`; `auto` is like requests.")},
     {.name = "HealthStatus",
      .type = MK_CONF_CUSTOM,
      AT(check_status),

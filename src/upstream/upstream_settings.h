@@ -12,6 +12,8 @@ enum { MK_SERVERS_MAX = 64 };
 /* The longest address of a server that the administrator adds, including the NUL, and the largest weight. */
 enum { MK_SERVER_NAME_MAX = 272, MK_SERVER_WEIGHT_MAX = 100 };
 
+enum { MK_HEALTH_TEXT_MAX = 256 };
+
 enum mk_balance { MK_BALANCE_ROUND_ROBIN, MK_BALANCE_LEAST_CONN, MK_BALANCE_HASH };
 
 /* A line `Server ADDRESS [weight=N] [backup]`. */
@@ -20,6 +22,12 @@ struct mk_upstream_server_line {
     mk_str address;
     unsigned weight;
     bool backup;
+};
+
+/* A line `HealthHeader NAME: VALUE`. */
+struct mk_health_header {
+    struct mk_health_header *next;
+    mk_str text; /* NAME: VALUE */
 };
 
 struct mk_upstream_settings {
@@ -41,6 +49,11 @@ struct mk_upstream_settings {
     uint32_t check_ms, check_timeout_ms; /* check_timeout_ms 0: the same as check_ms */
     uint32_t check_rise, check_fall;     /* consecutive successes or failures that change the state */
     mk_str check_host;
+    mk_str check_method; /* absent: GET */
+    struct mk_health_header *check_headers;
+    mk_str check_text;   /* absent: any content */
+    uint32_t check_port; /* 0: the port of the server */
+    enum mk_health_tls { MK_HEALTH_TLS_AUTO, MK_HEALTH_TLS_ON, MK_HEALTH_TLS_OFF } check_tls;
     struct mk_health_check_status {
         uint16_t from, to;
     } check_status; /* 0: 200 to 399 */

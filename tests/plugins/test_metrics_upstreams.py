@@ -17,7 +17,7 @@ from shell_server import socket_folder
 
 OTHER_PLUGIN = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-fails_in_phase.so"
 NAMES = {f"monkey_upstream_{name}" for name in ("up", "connections", "waiting", "requests_total", "failures_total",
-                                                "checks_total", "checks_failed_total", "latency_seconds", "ejections_total")}
+                                                "checks_total", "checks_failed_total", "latency_seconds", "ejections_total", "check_reason")}
 CHECKED = "HealthCheck /health\nHealthInterval 1s"  # a check on a busy machine may take long
 
 
@@ -84,7 +84,7 @@ def test_metrics_of_available_server_have_all_values(start, backend, workers):
     (entry,) = listed(server, {"busy": 0})
     assert 0 < entry.pop("latency_us") < 20e6 and entry.pop("idle") >= 1
     assert entry == {"upstream": "group", "server": backend.address, "state": "up", "backup": 0, "weight": 1, "busy": 0,
-                     "limit": 7, "waiting": 0, "requests": 5, "failures": 0, "checks": 0, "checks_failed": 0}
+                     "limit": 7, "waiting": 0, "requests": 5, "failures": 0, "checks": 0, "checks_failed": 0, "reason": "-"}
 
 
 def test_metrics_of_unused_server_have_no_latency(start, backend):

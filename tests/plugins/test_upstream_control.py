@@ -181,7 +181,7 @@ def test_control_backup_is_added(start):
 
 def test_control_added_server_is_checked(start):
     with Backend() as a, Backend(lambda _: response("no", "500 No")) as b:
-        it = start(a, keys="MaxServers 2\nHealthCheck /\nHealthInterval 100\nHealthFall 1")
+        it = start(a, keys="MaxServers 2\nHealthCheck /\nHealthInterval 200ms\nHealthFall 1")
         run(it, f"upstream group add {b.address}")
         wait_until(lambda: state_of(it, b) == "down", "the check")
         assert it.server.get("/").status == 200
