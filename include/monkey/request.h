@@ -224,8 +224,9 @@ MK_API bool mk_request_has_id(const struct mk_request *request);
 /** Declares that the peer is a trusted proxy: the server uses its X-Request-Id. Call it from a hook with
  * MK_PRIORITY_ADDRESS or a lower priority value. */
 MK_API void mk_request_trust_proxy(struct mk_request *request);
-/** For handlers that pass the request to another program: if the request has an ID, sets the header
- * X-Request-Id of the request to it, in place of the client's. Returns 0 or -ENOMEM. */
+/** For handlers that pass the request to another program: sets the headers X-Request-Id, traceparent and
+ * tracestate of the request, in place of those of the client, if the request has an ID or a trace
+ * (monkey/trace.h). Returns 0 or a negative errno value. */
 MK_API int mk_request_add_context(struct mk_request *request);
 
 /** The virtual host that serves the request; NULL if the request failed before a virtual host was chosen. */

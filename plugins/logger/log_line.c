@@ -4,6 +4,7 @@
 #include <monkey/host.h>
 #include <monkey/text.h>
 #include <monkey/tls.h>
+#include <monkey/trace.h>
 #include <monkey/worker.h>
 #include <time.h>
 
@@ -341,6 +342,16 @@ static void add_id_member(struct line *line, const struct step *s)
     logger_line_append(line, MK_STR("\""));
 }
 
+static void add_trace_id(struct line *line, const struct step *s)
+{
+    char buf[32];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    const struct mk_trace *t = mk_request_trace(line->request);
+    if (t)
+        mk_hex_encode(&text, mk_str_of((const char *)t->trace_id, sizeof t->trace_id));
+    add_text(line, s, mk_buf_str(&text));
+}
+
 /* ---- Process ---- */
 
 static void add_pid(struct line *line, const struct step *s)
@@ -408,6 +419,7 @@ const struct directive logger_directives[] = {
     {'x', "upstream_header_time", false, ATTEMPT_HEADER, TEXT, add_attempts},
     {'x', "upstream_response_time", false, ATTEMPT_RESPONSE, TEXT, add_attempts},
     {'x', "upstream_bytes_received", false, ATTEMPT_RECEIVED, TEXT, add_attempts},
+    {'x', "trace_id", false, 0, WORD, add_trace_id},
     {'L', NULL, false, 0, WORD + 1, add_id},
     {'L', "column", false, 0, WORD + 2, add_id_column},
     {'L', "member", true, 0, 2 * WORD, add_id_member},

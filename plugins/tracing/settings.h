@@ -6,7 +6,8 @@
 #include <monkey/plugin.h>
 
 struct tracing_settings {
-    bool request_id;
+    bool request_id, trace_context;
+    unsigned sample; /* parts of a million */
 };
 
 extern const struct mk_conf_table tracing_table;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Identifies requests in logs, responses and backends. */
+/* Identifies requests in logs, responses and backends: request IDs and W3C Trace Context. */
 #include "settings.h"
+
+#include <monkey/trace.h>
 
 /* Runs after the plugin `security`, which knows the trusted proxies, and before all plugins that log. */
 enum { PRIORITY = MK_PRIORITY_ADDRESS + 1 };
@@ -9,15 +11,20 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
 {
     struct tracing_settings *s = mk_config_section(config, &tracing_table, NULL);
     (void)host, (void)data;
-    if (s && s->request_id)
+    if (s && (s->request_id || s->trace_context))
         *host_data = s;
     return 0;
 }
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    (void)response, (void)host_data;
-    (void)mk_request_log_id(request);
+    const struct tracing_settings *s = host_data;
+    if (s->request_id)
+        (void)mk_request_log_id(request);
+    if (s->trace_context && !mk_request_start_trace(request, s->sample)) {
+        mk_response_set_status(response, 503);
+        return MK_ERROR;
+    }
     return MK_NEXT;
 }
 
@@ -25,8 +32,10 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     static const mk_str name = MK_STR_INIT(MK_REQUEST_ID_HEADER);
+    const struct tracing_settings *s = host_data;
+    if (!s->request_id)
+        return;
     mk_str id = mk_request_log_id(request);
-    (void)host_data;
     if (mk_response_header(response, name).p)
         (void)mk_response_set_header(response, name, id);
     else
@@ -37,7 +46,7 @@ MK_PLUGIN(tracing) = {
     MK_PLUGIN_HEAD,
     .name = "tracing",
     .version = "1.0",
-    .help = "Identifies requests in logs, responses and backends.",
+    .help = "Gives requests IDs, and passes traces to backends.",
     .priority = PRIORITY,
     .sections = (const struct mk_conf_table *const[]){&tracing_table, NULL},
     .host = bind_vhost,

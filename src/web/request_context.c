@@ -4,6 +4,7 @@
 #include <monkey/text.h>
 
 #include "web/exchange.h"
+#include "web/trace.h"
 
 enum { ID_BYTES = 16 }; /* random bytes of a generated ID */
 
@@ -66,5 +67,6 @@ void mk_request_trust_proxy(struct mk_request *r)
 
 int mk_request_add_context(struct mk_request *r)
 {
-    return r->id.p ? mk_request_set_header(r, MK_STR(MK_REQUEST_ID_HEADER), r->id) : 0;
+    int e = r->id.p ? mk_request_set_header(r, MK_STR(MK_REQUEST_ID_HEADER), r->id) : 0;
+    return e || !r->trace ? e : mk_trace_add_headers(r);
 }

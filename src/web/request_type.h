@@ -48,6 +48,7 @@ struct mk_request_target {
 enum { MK_REQUEST_ID_MAX = 64 }; /* maximum length of an ID that a proxy may set */
 
 struct mk_attempt;
+struct mk_trace;
 struct mk_request_attachment;
 struct mk_header;
 struct mk_vhosts;
@@ -106,7 +107,8 @@ struct mk_request {
     const struct mk_addr *peer;   /* address of the peer, or the client address that a hook has set */
     mk_str id;                    /* request ID, NUL-terminated; absent: none is needed so far */
     struct mk_request_attachment *attached;
-    struct mk_attempt *attempts; /* attempts to obtain a response from backends; NULL: none are recorded */
+    const struct mk_trace *trace; /* see monkey/trace.h; NULL: none */
+    struct mk_attempt *attempts;  /* attempts to obtain a response from backends; NULL: none are recorded */
     void *data;
 
     const struct mk_request_ops *ops; /* NULL: no body to read and no connection to resume */

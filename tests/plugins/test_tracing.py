@@ -7,7 +7,7 @@ import pytest
 
 import services
 from backend import Backend, response
-from monkey import PROTOCOLS
+from monkey import PROTOCOLS, write_config
 from proc import wait_until
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
@@ -201,3 +201,90 @@ DUDA_SERVICE(ids, DUDA_GET("/id", show, ""));
     answer = server.get("/id", fields=[(ID, "client-1")])
     assert answer.text == answer[ID] and RANDOM.fullmatch(answer.text)
     server.err.wait_for(rf"shown \(request {answer.text}\)")
+
+
+# ---- Traces ----
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"
+NEW = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0([01])")
+
+
+@pytest.fixture
+def traced(start):
+    """`traced(keys)(fields)` returns the traceparent and tracestate that the backend receives."""
+    with Backend(lambda request: response("|".join([",".join(request.all("traceparent")), ",".join(request.all("tracestate"))]))) as backend:
+        def run(keys="TraceContext on", trusted=True, **how):
+            plugins, top = (["proxy", "security"], TRUSTED) if trusted else (["proxy"], "")
+            server = start(keys=keys, plugins=plugins, top=top, sections=f"[ROUTES]\n    /* proxy http://{backend.address}\n", **how)
+            return lambda fields=(): server.get("/", fields=fields).text.split("|")
+
+        yield run
+
+
+@every_protocol
+def test_trace_of_trusted_proxy_is_passed_on(traced):
+    ask = traced()
+    for flags in ("01", "00"):
+        assert ask([("traceparent", PARENT + flags), ("tracestate", "a=1, b=2"), ("tracestate", "c=3")]) == [PARENT + flags, "a=1,b=2,c=3"]
+
+
+@every_protocol
+def test_trace_begins_here_for_clients(traced):
+    ask = traced(trusted=False)
+    for fields in ([], [("traceparent", PARENT + "01"), ("tracestate", "a=1")]):
+        parent, state = ask(fields)
+        assert NEW.fullmatch(parent) and not parent.startswith(PARENT) and state == ""
+    assert len({ask()[0] for _ in range(20)}) == 20
+
+
+@pytest.mark.parametrize("fields", [
+    [("traceparent", PARENT + "0")], [("traceparent", PARENT + "01-x")], [("traceparent", "ff" + PARENT[2:] + "01")],
+    [("traceparent", PARENT.upper() + "01")], [("traceparent", "00-" + "0" * 32 + "-b7ad6b7169203331-01")],
+    [("traceparent", PARENT + "01"), ("traceparent", PARENT + "01")], [("traceparent", "x" * 4000)], [("traceparent", "")]])
+def test_bad_traceparent_is_replaced(traced, fields):
+    parent, state = traced()([*fields, ("tracestate", "a=1")])
+    assert NEW.fullmatch(parent) and state == ""
+
+
+@pytest.mark.parametrize("state, expected", [
+    ("a", ""), ("a=1,a=2", ""), ("A=1", ""), (",".join(f"k{i}=1" for i in range(33)), ""), ("", ""), (" , a=1,", "a=1"),
+    (",".join(f"k{i}=1" for i in range(32)), ",".join(f"k{i}=1" for i in range(32))), ("a=" + "x" * 257, ""),
+    (",".join([f"k{i}=" + "x" * 97 for i in range(6)]), ",".join([f"k{i}=" + "x" * 97 for i in range(5)]))])
+def test_tracestate_is_limited(traced, state, expected):
+    assert traced()([("traceparent", PARENT + "01"), ("tracestate", state)]) == [PARENT + "01", expected]
+
+
+def test_later_version_is_passed_on_as_version_00(traced):
+    assert traced()([("traceparent", "cc" + PARENT[2:] + "01-more")])[0] == PARENT + "01"
+
+
+@pytest.mark.parametrize("sample, low, high", [("0%", 0, 0), ("100%", 200, 200), ("50%", 50, 150)])
+def test_share_of_new_traces_is_sampled(traced, sample, low, high):
+    ask = traced(f"TraceContext on\n    Sample {sample}", trusted=False)
+    assert low <= sum(int(NEW.fullmatch(ask()[0])[1]) for _ in range(200)) <= high
+
+
+def test_decision_of_trusted_proxy_counts(traced):
+    assert traced("TraceContext on\n    Sample 0%")([("traceparent", PARENT + "01")])[0] == PARENT + "01"
+
+
+@pytest.mark.parametrize("value", ["1", "101%", "-1%", "0.00001%", "%", "1.%x", "100.1%", "x%"])
+def test_bad_share_is_an_error(run, tmp_path, value):
+    done = run("-t", "-c", write_config(tmp_path / "m.conf", plugins=["tracing"], top=f"[TRACING]\n    Sample {value}\n"))
+    assert done.code == 3 and "a percentage, such as 1%" in done.err and "m.conf:" in done.err
+
+
+def test_headers_are_unchanged_without_traces(traced):
+    assert traced("RequestId on")([("traceparent", "anything"), ("tracestate", "A")]) == ["anything", "A"]
+
+
+def test_trace_and_request_id_are_independent(traced, start):
+    ask = traced("RequestId on\n    TraceContext on")
+    assert ask([("traceparent", PARENT + "01")]) == [PARENT + "01", ""]
+
+
+def test_trace_id_is_in_the_access_log(start):
+    server = start(keys="TraceContext on", plugins=["logger", "security"], top=TRUSTED,
+                   sections="[LOGGER]\n    AccessLog access.log\n    Format %{trace_id}x|%s\n")
+    server.get("/", fields=[("traceparent", PARENT + "01")])
+    assert access_lines(server) == ["0af7651916cd43dd8448eb211c80319c|200"]
