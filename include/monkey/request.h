@@ -408,6 +408,10 @@ MK_API void mk_request_cancel_on_disconnect(struct mk_request *request);
  */
 MK_API int mk_request_set_handler_timeout(struct mk_request *request, uint32_t timeout_ms);
 MK_API int mk_request_set_tunnel_timeout(struct mk_request *request, uint32_t timeout_ms);
+/** Sets how long the client may be silent while the server waits for its request body, or for space to send
+ * the response, in place of `MinRate`: for messages that a client sends when they occur. The maximum is one
+ * day; MK_FOREVER: no timeout. Returns 0, -EINVAL (0 milliseconds) or -ENOMEM. */
+MK_API int mk_request_set_body_timeout(struct mk_request *request, uint32_t timeout_ms);
 /** Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit, because the
  * server rejects longer bodies before any hook runs. The limit of a handler (mk_handler.body_max) overrides
  * both. UINT64_MAX: no limit. Returns -EMSGSIZE if the body is longer; respond with 413. */

@@ -43,6 +43,10 @@ MK_API bool mk_response_is_error_page(const struct mk_response *response);
  *     return -EPIPE;
  */
 MK_API int mk_response_fail(struct mk_response *response, unsigned status);
+/** Sets the error code (RFC 9113, section 7) with which the stream of an HTTP/2 client is reset if the body
+ * source fails after part of the response was sent. A gateway passes on the code of its backend. 0 or an
+ * unknown code: INTERNAL_ERROR. */
+MK_API void mk_response_set_reset_code(struct mk_response *response, uint32_t code);
 
 /**
  * Adds a header; both strings are copied. Returns 0; -EINVAL if the name is not a token, the value contains a

@@ -34,6 +34,7 @@ struct mk_upstream;
 struct mk_upstream_defaults {
     uint16_t port;            /**< default port of servers; 0: a port is required */
     bool tls;                 /**< the servers use TLS */
+    bool http2;               /**< the servers use HTTP/2: with prior knowledge, or with TLS by ALPN */
     unsigned max_connections; /**< connections to one server from all workers together; 0: no limit */
     unsigned keepalive; /**< idle connections to one server that each worker keeps; 0: up to max_connections,
                         or none if that is unlimited */
@@ -123,6 +124,9 @@ struct mk_upstream_conn_options {
     int server;                   /**< use this server if it is up (session affinity); -1: any */
     bool fresh;                   /**< open a new connection, because a pooled one has just failed */
     bool has_hash;                /**< `hash` is set; otherwise `Balance hash` uses round robin */
+    bool http1;                   /**< for an upstream with HTTP/2: connect with HTTP/1.1 */
+    bool http2_tunnel;            /**< for an upstream with HTTP/2: only a server with extended CONNECT (RFC
+                                       8441) */
     const struct mk_addr *client; /**< the client of the request, for MaxConnectionsPerAddress; NULL: none.
                                        Must live until the connection is released or the request freed */
     mk_str address; /**< ADDRESS:PORT of a server to which another server redirected the client, for protocols
@@ -344,6 +348,9 @@ MK_API const char *mk_upstream_request_error_text(const struct mk_upstream_reque
  * host that serves `request`. */
 MK_API void mk_upstream_request_log_error(const struct mk_upstream_request *upstream_request,
                                           struct mk_request *request);
+/** The error code with which an HTTP/2 server reset the stream of a failed request (RFC 9113, section 7); 0:
+ * none. */
+MK_API uint32_t mk_upstream_request_reset_code(const struct mk_upstream_request *upstream_request);
 /** mk_upstream_request_head() for handlers, which return MK_WAIT for -EAGAIN. It also sends newly
  * arrived parts of the request body, and logs errors. */
 MK_API int mk_upstream_request_poll(struct mk_upstream_request *upstream_request, struct mk_request *request);

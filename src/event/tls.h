@@ -111,7 +111,7 @@ struct mk_tls_client_settings {
     bool verifies;           /* verify the certificate and name of the server */
 };
 
-enum { MK_TLS_ABI = 7 };
+enum { MK_TLS_ABI = 8 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {
@@ -148,14 +148,15 @@ struct mk_tls_module {
     /* Opens a client stream, which takes ownership of the descriptor. `name`: sent as SNI and verified; an
      * address is verified as an address, and not sent. *session: NULL, or the last session: it is resumed if
      * it belongs to this client and name, and each new ticket replaces it. `session` must outlive the stream,
-     * and the stream may outlive the client. -ENOMEM: the caller keeps the descriptor.
+     * and the stream may outlive the client. `http2`: ALPN offers h2 in place of http/1.1. -ENOMEM: the caller
+     * keeps the descriptor.
      *
      * After a write has failed, reading still works: the server may have responded before it closed. If the
      * connection ends without the server's close_notify, reads return -ECONNRESET, never 0: a response that
      * ends with the connection may be truncated. Our last handshake flight is sent with the first write, or
      * by a read that finds no data. */
     mk_err (*connect)(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
-                      struct mk_tls_session **session);
+                      struct mk_tls_session **session, bool http2);
     void (*session_free)(struct mk_tls_session *session);
 };
 

@@ -9,7 +9,7 @@
 #include "http2/h2_request.h"
 #include "http2/h2_stream.h"
 #include "http2/h2_write.h"
-#include "http2/hpack.h"
+#include "http2frame/hpack.h"
 #include "web/response.h"
 
 enum { TABLE_MAX = 4096 /* default size of a client's HPACK table */ };

@@ -104,7 +104,8 @@ MK_COLD static enum progress fail_response(struct mk_h2_stream *s)
 {
     const struct mk_buf *out = mk_h2_write_buffer(s->h2);
     if (s->head_flush != s->h2->n_flushes || s->head_to != out->len) {
-        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, mk_http_stream_fail_response(&s->d));
+        enum mk_h2_error code = (enum mk_h2_error)s->d.x->response.reset_code;
+        mk_h2_stream_reset(s, code ? code : MK_H2_INTERNAL_ERROR, mk_http_stream_fail_response(&s->d));
         return COMPLETE;
     }
     mk_h2_write_remove_block(s->h2, s->head_from);

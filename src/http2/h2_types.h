@@ -6,8 +6,8 @@
 #include "base/assert.h"
 #include "connection/http2.h"
 #include "connection/http_stream.h"
-#include "http2/h2_frame.h"
-#include "http2/hpack.h"
+#include "http2frame/h2_frame.h"
+#include "http2frame/hpack.h"
 
 /* The Priority header (RFC 9218): urgency of a response, and whether partial data is useful. */
 enum { MK_URGENCIES = 8, MK_URGENCY_USUAL = 3 };

@@ -9,6 +9,8 @@
 #include "tls/session.h"
 #include "tls/stream.h"
 
+static const unsigned char h2_only[] = {2, 'h', '2'};
+
 /* Removes the trailing dot of a fully qualified name, which certificates and SNI omit. */
 static struct mk_tls_client_conn *new_client_conn(const char *name)
 {
@@ -34,13 +36,15 @@ static bool set_server_name(SSL *ssl, char *name)
 }
 
 mk_err mk_tls_connect(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
-                      struct mk_tls_session **session)
+                      struct mk_tls_session **session, bool http2)
 {
     struct mk_tls *t = mk_tls_stream_new(fd, client->ctx);
     if (!t)
         return -ENOMEM;
     t->call = new_client_conn(name);
-    if (!t->call || !set_server_name(t->ssl, t->call->name)) {
+    bool is_set = t->call && set_server_name(t->ssl, t->call->name) &&
+                  (!http2 || SSL_set_alpn_protos(t->ssl, h2_only, sizeof h2_only) == 0);
+    if (!is_set) {
         mk_tls_stream_free(t);
         return -ENOMEM;
     }

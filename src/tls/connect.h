@@ -6,6 +6,6 @@
 #include "tls/stream_type.h"
 
 mk_err mk_tls_connect(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
-                      struct mk_tls_session **session);
+                      struct mk_tls_session **session, bool http2);
 
 #endif

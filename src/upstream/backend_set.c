@@ -5,6 +5,7 @@
 #include "upstream/failover.h"
 #include "upstream/health.h"
 #include "upstream/health_check.h"
+#include "upstream/http2.h"
 #include "upstream/pool.h"
 #include "upstream/wait_queue.h"
 
@@ -26,6 +27,8 @@ static void on_addresses_changed(struct mk_resolver *n)
         mk_pool_remove_idle(c);
         mk_pool_close_conn(c);
     }
+    if (!mk_list_empty(&o->http2_sessions))
+        o->pool->http2->drain_stale(o);
     mk_wait_queue_publish(mk_wait_queue_set(o)); /* our requests may be waiting for the server's address */
     mk_wait_queue_wake_older(o);
     mk_pool_serve_queue(mk_wait_queue_set(o));
@@ -50,6 +53,7 @@ bool mk_backend_open(struct mk_pool *p, struct mk_backend *o, const struct mk_up
     mk_list_init(&o->idle);
     mk_list_init(&o->lent);
     mk_list_init(&o->cancelled);
+    mk_list_init(&o->http2_sessions);
     if (!s->name.p) { /* room for a server that the administrator may add */
         o->names = (struct mk_resolver){.server = s, .is_fixed = true};
         return true;
@@ -88,6 +92,8 @@ void mk_backend_close(struct mk_pool *p, struct mk_backend *o)
         mk_pool_close_conn(c);
     while (!mk_list_empty(&o->cancelled))
         mk_pool_close_conn(MK_LIST_ENTRY(o->cancelled.next, struct mk_upstream_conn, backend_link));
+    if (!mk_list_empty(&o->http2_sessions))
+        p->http2->close_all(o);
     mk_wait_queue_wake_older(o);
     mk_resolver_fini(&o->names);
     if (o->session)

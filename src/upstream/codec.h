@@ -22,10 +22,20 @@ struct mk_codec_body_framing {
 
 enum { MK_CODEC_PIECE_MAX = 0xffff }; /* the largest body piece that fits in a frame */
 
+/* Parser of the records of an HTTP/2 stream: see src/http2client/h2_codec.h. */
+struct mk_codec_record {
+    char head[9];
+    uint8_t n; /* bytes of `head` */
+    bool is_open;
+    uint8_t type, flags;
+    uint32_t left; /* bytes of the record still to be read */
+};
+
 /* State of the response parser. */
 struct mk_codec_response_state {
     struct mk_response_parser reply;
     struct mk_fcgi fcgi;
+    struct mk_codec_record record;
     void (*on_error_text)(void *ctx, mk_str text);
     void *ctx;
     int error;           /* after MK_RESPONSE_PARSER_ERROR: return value of mk_upstream_request_head() */

@@ -26,7 +26,7 @@ static const char *state_problem(const void *owner)
 {
     const struct mk_upstream_conn *c = owner;
     bool is_open = c->state.current == MK_UPSTREAM_CONN_OPEN || c->state.current == MK_UPSTREAM_CONN_IDLE;
-    if (is_open && !c->watcher)
+    if (is_open && !c->watcher && !c->h2)
         return "it is watched";
     return c->state.current == MK_UPSTREAM_CONN_BROKEN && !c->error ? "it has an error" : NULL;
 }
@@ -105,8 +105,8 @@ static void start_tls_or_open(struct mk_upstream_conn *c)
         set_conn_open(c);
         return;
     }
-    int fd = c->stream.fd,
-        error = u->all->tls->connect(&c->stream, fd, u->tls, tls_server_name(c->server), c->session);
+    int fd = c->stream.fd, error = u->all->tls->connect(&c->stream, fd, u->tls, tls_server_name(c->server),
+                                                        c->session, c->offers_http2);
     if (error) {
         mk_stream_plain_open(&c->stream, fd);
         mk_upstream_conn_fail(c, error);
@@ -160,7 +160,8 @@ void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(
 {
     c->on_event = on_event;
     c->event_ctx = ctx;
-    if (c->state.current == MK_UPSTREAM_CONN_OPEN || c->state.current == MK_UPSTREAM_CONN_IDLE)
+    bool is_open = c->state.current == MK_UPSTREAM_CONN_OPEN || c->state.current == MK_UPSTREAM_CONN_IDLE;
+    if (is_open && !c->h2)
         mk_watcher_set_callback(c->watcher, on_event, ctx);
 }
 
@@ -324,6 +325,21 @@ bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *c)
 bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c)
 {
     return c->is_answered;
+}
+
+bool mk_upstream_conn_is_unprocessed(const struct mk_upstream_conn *c)
+{
+    return c->is_unprocessed;
+}
+
+uint32_t mk_upstream_conn_reset_code(const struct mk_upstream_conn *c)
+{
+    return c->reset_code;
+}
+
+const char *mk_upstream_conn_read_error_text(const struct mk_upstream_conn *c)
+{
+    return c->read_error_text ? c->read_error_text : "the connection to the server broke";
 }
 
 /* Sets TCP_NODELAY only before the second write: Nagle's algorithm does not delay the first bytes, and many

@@ -13,6 +13,7 @@
 #include "upstream/resolver.h"
 
 struct mk_backend;
+struct mk_h2_session_stream;
 struct mk_backend_set;
 struct mk_tls_session;
 
@@ -36,8 +37,11 @@ struct mk_upstream_conn {
     bool has_slot; /* counted in MaxConnections */
     bool was_used;
     bool has_written;
-    bool is_prompt; /* TCP_NODELAY is set */
+    bool is_prompt;    /* TCP_NODELAY is set */
+    bool offers_http2; /* ALPN offers HTTP/2 instead of HTTP/1.1 */
     struct mk_stream stream;
+    /* The stream of an HTTP/2 session that takes the place of a socket; NULL: none. See http2.h. */
+    struct mk_h2_session_stream *h2;
     struct mk_watcher *watcher;
     struct mk_timer timer;     /* connect timeout */
     struct mk_deferred *later; /* reads input buffered by TLS; NULL until needed */
@@ -74,8 +78,11 @@ struct mk_upstream_conn {
     uint8_t n_failed;           /* number of this server's addresses that failed */
     bool callback_notes_events; /* on_ready calls mk_upstream_conn_note_event() */
     bool is_cancelled, streams;
-    bool is_held_back; /* the last attempt was rejected because the client's share was used up */
-    bool is_answered;  /* a byte of the response has arrived */
+    bool is_held_back;           /* the last attempt was rejected because the client's share was used up */
+    bool is_answered;            /* a byte of the response has arrived */
+    bool is_unprocessed;         /* HTTP/2: the server has not processed the request */
+    uint32_t reset_code;         /* HTTP/2: error code with which the server reset the stream; 0: none */
+    const char *read_error_text; /* why reading failed (static); NULL: unknown */
 
     struct mk_sockaddr to; /* remote address; the last member, because it is large and never cleared */
 };
@@ -127,6 +134,12 @@ void mk_upstream_conn_assume_readable(struct mk_upstream_conn *c);
 /* Has the server closed its sending side or reset the connection? */
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *c);
 bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c);
+/* HTTP/2: did the server refuse the request without processing it, so that any request can be sent again? */
+bool mk_upstream_conn_is_unprocessed(const struct mk_upstream_conn *c);
+/* HTTP/2: the error code with which the server reset the stream; 0: none. */
+uint32_t mk_upstream_conn_reset_code(const struct mk_upstream_conn *c);
+/* Describes the error of a read (static text). */
+const char *mk_upstream_conn_read_error_text(const struct mk_upstream_conn *c);
 /* Call it when the request is cancelled while the server may be working on it: mk_upstream_conn_release()
  * then keeps the connection open until the server closes it, for at most `ms`; 0: MK_CANCELLED_CONN_MS.
  * `streams`: the response may be endless. */

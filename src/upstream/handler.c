@@ -37,7 +37,8 @@ enum mk_verdict mk_upstream_handler_error(struct mk_response *response, unsigned
 static enum mk_verdict handler_error(struct mk_upstream_handler *h, unsigned status)
 {
     mk_upstream_handler_move(h, MK_HANDLER_DONE);
-    return mk_upstream_handler_error(h->response, status);
+    return h->ops->respond_with_error ? h->ops->respond_with_error(h, status)
+                                      : mk_upstream_handler_error(h->response, status);
 }
 
 static void handler_on_end(void *ctx)
@@ -73,6 +74,7 @@ static ssize_t handler_fail_body(struct mk_upstream_handler *h, ssize_t e)
     mk_upstream_request_log_error(h->upstream, h->request);
     handler_set_reason(h, (int)e);
     (void)mk_response_fail(h->response, mk_upstream_status_for_error((int)e));
+    mk_response_set_reset_code(h->response, mk_upstream_request_reset_code(h->upstream));
     return e;
 }
 
@@ -109,8 +111,10 @@ static int handler_set_body(struct mk_upstream_handler *h)
     int64_t length = mk_upstream_request_length(h->upstream);
     bool is_head = mk_request_method(h->request) == MK_METHOD_HEAD;
     mk_str all;
-    if (!is_head && status != 204 && status != 304 && mk_upstream_request_buffered_body(h->upstream, &all))
+    if (!is_head && status != 204 && status != 304 && mk_upstream_request_buffered_body(h->upstream, &all)) {
+        handler_add_trailers(h);
         return mk_response_set_body_nocopy(h->response, all);
+    }
     if (!is_head && length == 0)
         return mk_response_set_body_nocopy(h->response, MK_STR(""));
     if (h->spools)

@@ -47,6 +47,8 @@ struct mk_upstream_handler_ops {
     int (*copy_head)(struct mk_upstream_handler *h);
     /* Called when the request has ended. */
     void (*on_request_end)(struct mk_upstream_handler *h);
+    /* Responds with an error. NULL: an error page. */
+    enum mk_verdict (*respond_with_error)(struct mk_upstream_handler *h, unsigned status);
     /* Receives the backend's standard error output; `h` is the handler. */
     void (*on_error_text)(void *h, mk_str text);
 };

@@ -6,6 +6,7 @@
 #include <monkey/text.h>
 #include <monkey/worker.h>
 
+#include "upstream/grpc.h"
 #include "upstream/proxy.h"
 
 MK_PLUGIN_DECLARE(proxy);
@@ -292,6 +293,15 @@ static bool proxy_replaces_response(struct mk_upstream_handler *h, enum mk_verdi
     return true;
 }
 
+static enum mk_verdict proxy_respond_with_grpc_error(struct mk_upstream_handler *h, unsigned status)
+{
+    return mk_grpc_respond_with_error(h->response, status);
+}
+
+static const struct mk_upstream_handler_ops grpc_ops = {.make_request = proxy_build_request,
+                                                        .on_interim = proxy_send_interim,
+                                                        .copy_head = proxy_copy_head,
+                                                        .respond_with_error = proxy_respond_with_grpc_error};
 static const struct mk_upstream_handler_ops proxy_ops = {
     .make_request = proxy_build_request, .on_interim = proxy_send_interim, .copy_head = proxy_copy_head};
 static const struct mk_upstream_handler_ops mirrored_ops = {.make_request = proxy_build_request,
@@ -415,6 +425,17 @@ static void proxy_init(struct mk_proxy *p, struct mk_request *request, struct mk
         p->handler.body.upgrade = MK_REQUEST_BODY_WANTS_UPGRADE;
 }
 
+/* A call of gRPC may last for hours, and its messages go in both directions: nothing is buffered, and either
+ * side may be silent for as long as the server may. */
+static void proxy_init_grpc(struct mk_proxy *p, struct mk_request *request)
+{
+    uint32_t timeout = p->route->limits.read_timeout_ms;
+    p->handler.ops = &grpc_ops;
+    p->handler.spools = false;
+    p->handler.body.mode = MK_REQUEST_BODY_STREAM;
+    (void)mk_request_set_body_timeout(request, timeout ? timeout : MK_FOREVER);
+}
+
 /* handle() of the handler; `data` is the route. */
 static enum mk_verdict handle_request(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -428,6 +449,8 @@ static enum mk_verdict handle_request(struct mk_request *request, struct mk_resp
     if (!p)
         return mk_upstream_handler_error(response, status ? status : 503);
     proxy_init(p, request, response, route);
+    if (MK_UNLIKELY(route->is_http2) && mk_grpc_is_request(request))
+        proxy_init_grpc(p, request);
     return proxy_check_hops(p, &verdict) ? verdict : mk_upstream_handler_start(&p->handler);
 }
 

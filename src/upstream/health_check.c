@@ -9,6 +9,7 @@
 #include "http/chunked.h"
 #include "upstream/connect_error.h"
 #include "upstream/health.h"
+#include "upstream/http2.h"
 
 /* "HTTP/1.1 200" */
 enum {
@@ -38,6 +39,7 @@ struct mk_health_checker {
     char line[STATUS_LEN]; /* beginning of the response */
     size_t len;            /* response bytes so far */
     unsigned n_failed;     /* number of addresses in a row to which connecting failed */
+    struct mk_upstream_http2_check http2;
 };
 
 /* A failing server is checked more often, because it may be starting up. */
@@ -78,10 +80,19 @@ static bool is_check_running(const struct mk_health_checker *c)
     return mk_upstream_conn_has_socket(&c->conn);
 }
 
+/* Checks on a port of their own use HTTP/1.1. */
+static const struct mk_upstream_http2_module *http2_of(const struct mk_health_checker *c)
+{
+    const struct mk_upstream *u = c->backend->server->upstream;
+    return u->settings->check_port ? NULL : u->http2;
+}
+
 static void close_check_conn(struct mk_health_checker *c)
 {
     if (is_check_running(c))
         mk_upstream_conn_close(&c->conn);
+    if (http2_of(c))
+        http2_of(c)->free_check(&c->http2);
 }
 
 /* Ends a check, and records its result unless the result is already known. */
@@ -135,43 +146,81 @@ static void write_host_header(const struct mk_upstream_server *s, struct mk_buf 
         mk_buf_addf(out, ":%u", port);
 }
 
+static void write_http2_request(const struct mk_upstream_server *s, struct mk_buf *out)
+{
+    char buf[HEAD_MAX];
+    struct mk_buf host = mk_buf_fixed(buf, sizeof buf);
+    write_host_header(s, &host);
+    s->upstream->http2->write_check(out, s, mk_buf_str(&host));
+}
+
+static void write_http1_request(const struct mk_upstream_server *s, struct mk_buf *head)
+{
+    const struct mk_upstream_settings *settings = s->upstream->settings;
+    mk_str method = settings->check_method.len ? settings->check_method : MK_STR("GET");
+    mk_buf_addf(head, "%.*s %.*s HTTP/1.1\r\nHost: ", MK_STR_ARG(method), MK_STR_ARG(settings->check));
+    write_host_header(s, head);
+    mk_buf_add(head, MK_STR("\r\nUser-Agent: monkey-health\r\nConnection: close\r\n"));
+    for (const struct mk_health_header *h = settings->check_headers; h; h = h->next)
+        mk_buf_addf(head, "%.*s\r\n", MK_STR_ARG(h->text));
+    if (mk_str_eq(method, MK_STR("POST")))
+        mk_buf_add(head, MK_STR("Content-Length: 0\r\n"));
+    mk_buf_add(head, MK_STR("\r\n"));
+}
+
 static bool send_check_request(struct mk_health_checker *c)
 {
     const struct mk_upstream_server *s = c->backend->server;
     char buf[HEAD_MAX];
     struct mk_buf head = mk_buf_fixed(buf, sizeof buf);
-    const struct mk_upstream_settings *settings = s->upstream->settings;
-    mk_str method = settings->check_method.len ? settings->check_method : MK_STR("GET");
-    mk_buf_addf(&head, "%.*s %.*s HTTP/1.1\r\nHost: ", MK_STR_ARG(method), MK_STR_ARG(settings->check));
-    write_host_header(s, &head);
-    mk_buf_add(&head, MK_STR("\r\nUser-Agent: monkey-health\r\nConnection: close\r\n"));
-    for (const struct mk_health_header *h = settings->check_headers; h; h = h->next)
-        mk_buf_addf(&head, "%.*s\r\n", MK_STR_ARG(h->text));
-    if (mk_str_eq(method, MK_STR("POST")))
-        mk_buf_add(&head, MK_STR("Content-Length: 0\r\n"));
-    mk_buf_add(&head, MK_STR("\r\n"));
+    if (http2_of(c))
+        write_http2_request(s, &head);
+    else
+        write_http1_request(s, &head);
     c->is_sent = true;
     return !head.failed && mk_upstream_conn_write(&c->conn, mk_buf_str(&head), false) == (ssize_t)head.len;
 }
 
-/* Called when the status line is complete: determines the result, unless it depends on the content. */
-static void check_status_line(struct mk_health_checker *c)
+/* Determines the result, unless it depends on the content. */
+static void judge_status(struct mk_health_checker *c, unsigned status)
 {
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
     const struct mk_health_check_status *good = &settings->check_status;
-    mk_str line = mk_str_of(c->line, sizeof c->line);
-    uint64_t status = 0;
     char message[64];
     struct mk_buf text = mk_buf_fixed(message, sizeof message - 1);
-    if (!mk_str_starts(line, MK_STR("HTTP/1.")) || !mk_num_parse(mk_str_skip(line, STATUS_AT), &status)) {
-        record_result(c, MK_HEALTH_INVALID, "it sends no HTTP response");
-        return;
-    }
-    mk_buf_addf(&text, "it answers with status %u", (unsigned)status);
+    mk_buf_addf(&text, "it answers with status %u", status);
     message[text.len] = '\0';
     bool is_good = good->to ? status >= good->from && status <= good->to : status >= 200 && status < 400;
     if (!is_good || !settings->check_text.len)
         record_result(c, is_good ? MK_HEALTH_PASSED : MK_HEALTH_STATUS, message);
+}
+
+/* Called when the status line is complete. */
+static void check_status_line(struct mk_health_checker *c)
+{
+    mk_str line = mk_str_of(c->line, sizeof c->line);
+    uint64_t status = 0;
+    if (mk_str_starts(line, MK_STR("HTTP/1.")) && mk_num_parse(mk_str_skip(line, STATUS_AT), &status))
+        judge_status(c, (unsigned)status);
+    else
+        record_result(c, MK_HEALTH_INVALID, "it sends no HTTP response");
+}
+
+/* The first head determines the result, and the check ends with it. */
+static void read_http2_response(struct mk_health_checker *c)
+{
+    char buf[1024];
+    ssize_t n = 0;
+    while (c->len < RESPONSE_MAX && (n = mk_upstream_conn_read(&c->conn, buf, sizeof buf)) > 0) {
+        int e = http2_of(c)->read_check(&c->http2, mk_str_of(buf, (size_t)n));
+        c->len += (size_t)n;
+        if (e > 0)
+            judge_status(c, c->http2.status);
+        if (e)
+            break;
+    }
+    if (n != -EAGAIN)
+        finish_check(c, MK_HEALTH_INVALID, "it sends no HTTP/2 response");
 }
 
 static bool contains(mk_str text, mk_str part)
@@ -270,6 +319,8 @@ static void advance_check(struct mk_health_checker *c)
                      NULL); /* a check that only connects: the server accepts connections */
     else if (!c->is_sent && !send_check_request(c))
         finish_check(c, MK_HEALTH_CLOSED, "it does not accept the request");
+    else if (http2_of(c))
+        read_http2_response(c);
     else
         read_check_response(c);
 }
@@ -357,6 +408,7 @@ struct mk_health_checker *mk_health_check_start(struct mk_backend *o, void (*on_
     c->on_down = on_down;
     c->conn.on_event = on_conn_event;
     c->conn.event_ctx = c;
+    c->conn.offers_http2 = http2_of(c) != NULL;
     mk_list_init(&c->conn.backend_link);
     mk_timer_init(&c->timer, on_check_timer);
     on_check_timer(&c->timer);

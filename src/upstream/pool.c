@@ -9,6 +9,7 @@
 #include "upstream/conn_attempt.h"
 #include "upstream/failover.h"
 #include "upstream/health.h"
+#include "upstream/http2.h"
 #include "upstream/wait_queue.h"
 
 enum { SWEEP_MS = 1000 };
@@ -163,6 +164,18 @@ static int connect_to_server(struct mk_backend *o, struct mk_upstream_conn *c)
     return e;
 }
 
+/* Does the request use a stream of HTTP/2? */
+static bool uses_http2(const struct mk_backend *o, const struct mk_upstream_conn *c)
+{
+    return mk_upstream_http2_is_wanted(o->server->upstream, &c->options);
+}
+
+static int connect_or_attach(struct mk_backend *o, struct mk_upstream_conn *c)
+{
+    return MK_UNLIKELY(uses_http2(o, c)) ? o->pool->http2->attach(o, c, connect_to_server)
+                                         : connect_to_server(o, c);
+}
+
 /* Acquires a slot of the connection limit for a new connection. If no slot is free, closes an idle connection
  * to free one. */
 static bool acquire_slot(struct mk_backend *o, const struct mk_conn_limit_rule *rule, unsigned *slot)
@@ -182,7 +195,7 @@ static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
                                                     const struct mk_conn_limit_rule *rule,
                                                     const struct mk_upstream_conn *l)
 {
-    struct mk_upstream_conn *c = l->options.fresh ? NULL : mk_pool_pop_idle(o);
+    struct mk_upstream_conn *c = l->options.fresh || uses_http2(o, l) ? NULL : mk_pool_pop_idle(o);
     if (!c || !c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, rule, c->slot, l->client))
         return c;
     push_idle_conn(c);
@@ -232,7 +245,7 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
         mk_wait_queue_wake_older(o); /* an older request may have looked for a slot while we held this one */
         return -EBUSY;
     }
-    e = connect_to_server(o, l);
+    e = connect_or_attach(o, l);
     if (e) {
         if (rule.max)
             mk_conn_limit_release_slot(limit, rule.backend, slot);
@@ -466,7 +479,7 @@ static bool reuse_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     struct mk_upstream_conn *taker = mk_wait_queue_first_for_backend(o);
-    if (taker && taker->options.fresh)
+    if (taker && (taker->options.fresh || uses_http2(o, taker)))
         return false;
     const struct mk_conn_limit_rule rule = limit_rule_of(o);
     bool may_take = taker && mk_wait_queue_is_first(o, &rule, taker);
@@ -499,7 +512,8 @@ static void release_conn(struct mk_upstream_conn *c, bool clean)
     detach_conn_from_request(c);
     if (c->has_slot)
         mk_conn_limit_unassign_slot(&o->pool->limit, o->server->stats_slot, c->slot);
-    if (clean && c->state.current == MK_UPSTREAM_CONN_OPEN && mk_pool_is_addr_current(c) && reuse_conn(c))
+    if (clean && !c->h2 && c->state.current == MK_UPSTREAM_CONN_OPEN && mk_pool_is_addr_current(c) &&
+        reuse_conn(c))
         return;
     mk_pool_close_conn(c);
     mk_pool_serve_backend(o);
@@ -514,11 +528,11 @@ static void close_failed_conn(struct mk_upstream_conn *c)
     mk_pool_serve_backend(c->backend);
 }
 
-/* The server may still be working on the request: see cancelled_conn.h. */
+/* The server may still be working on the request: see cancelled_conn.h. HTTP/2 tells the server instead. */
 static void release_cancelled_conn(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     struct mk_backend *o = c->backend;
-    if (!c->has_slot || !mk_cancelled_conn_start(c, ms, streams)) {
+    if (!c->has_slot || c->h2 || !mk_cancelled_conn_start(c, ms, streams)) {
         release_conn(c, false);
         return;
     }
@@ -551,6 +565,8 @@ void mk_pool_run_notifications(void *pool)
         l->on_ready(l->ctx, MK_WRITABLE);
     }
     mk_list_remove(&end);
+    if (MK_UNLIKELY(!mk_list_empty(&p->unflushed)))
+        p->http2->flush(p);
 }
 
 /* ---- Connections of requests ---- */

@@ -9,6 +9,7 @@
 #include "upstream/failover.h"
 #include "upstream/health.h"
 #include "upstream/health_check.h"
+#include "upstream/http2.h"
 #include "upstream/pool.h"
 #include "upstream/server_control.h"
 #include "upstream/wait_queue.h"
@@ -96,6 +97,7 @@ static void sweep_pool(struct mk_timer *t)
         close_expired_idle(o, mk_worker_now_ms(p->worker));
         close_expired_cancelled(o);
         has_more |= !mk_backend_publish_health(o) || o->n_idle > 0;
+        has_more |= !mk_list_empty(&o->http2_sessions) && p->http2->sweep(o, mk_worker_now_ms(p->worker));
     }
     for (unsigned i = 0; i < p->upstreams->n; i++) {
         struct mk_backend_set *g = &p->sets[i];
@@ -157,6 +159,8 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
     p->blocks.size = MK_POOL_BLOCK;
     mk_list_init(&p->changed);
     mk_list_init(&p->hosts);
+    mk_list_init(&p->unflushed);
+    p->http2 = all->http2;
     int e = open_pool(p);
     if (e)
         mk_pool_stop(p);
@@ -169,6 +173,8 @@ void mk_pool_stop(struct mk_pool *p)
         mk_dynamic_host_free_all(p);
         for (unsigned i = 0; i < p->upstreams->n_servers; i++)
             mk_backend_close(p, &p->backends[i]);
+        if (!mk_list_empty(&p->unflushed))
+            p->http2->flush(p); /* frees failed sessions */
         mk_conn_limit_release_row(&p->limit, p->row);
     }
     mk_watcher_free(p->wakes);
@@ -179,6 +185,7 @@ void mk_pool_stop(struct mk_pool *p)
     mk_server_control_free_names(p);
     mk_freelist_fini(&p->conns);
     mk_freelist_fini(&p->blocks);
+    mk_mem_free(p->http2_scratch);
     mk_mem_free(p->backends);
     mk_mem_free(p->sets);
     mk_mem_free(p);

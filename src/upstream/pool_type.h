@@ -8,6 +8,7 @@
 #include "upstream/retry_budget.h"
 
 struct mk_pool;
+struct mk_upstream_http2_module;
 
 /* State of one server. */
 struct mk_backend {
@@ -20,6 +21,8 @@ struct mk_backend {
     struct mk_list idle;      /* idle connections, most recently used first (LIFO) */
     struct mk_list lent;      /* connections in use or connecting */
     struct mk_list cancelled; /* connections of cancelled requests; see cancelled_conn.h */
+    struct mk_list http2_sessions;
+    uint32_t http2_streams_max; /* streams that the server allows in a session; 0: not known yet */
     unsigned n_open, n_idle;
     const uint32_t *mode;            /* enum mk_server_mode, in shared memory */
     uint32_t *shown_idle;            /* publishes n_idle to workers with waiting requests */
@@ -62,7 +65,10 @@ struct mk_pool {
     uint64_t sweeps_at_ms;       /* 0: not scheduled */
     struct mk_deferred *end;     /* notifies requests whose connection changed */
     struct mk_list changed;
-    struct mk_thread_pool *threads;      /* threads for name lookups; NULL until needed */
+    struct mk_list unflushed;                     /* HTTP/2 sessions with output */
+    const struct mk_upstream_http2_module *http2; /* NULL: no upstream uses HTTP/2 */
+    char *http2_scratch;                          /* memory of the input of HTTP/2; NULL until needed */
+    struct mk_thread_pool *threads;               /* threads for name lookups; NULL until needed */
     struct mk_thread_pool *host_threads; /* the same for dynamic upstreams, whose names may resolve slowly */
     struct mk_server_name *names;        /* of servers that the administrator has added */
     struct mk_list hosts;                /* of dynamic upstreams: see dynamic_host.h */

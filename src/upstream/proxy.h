@@ -45,6 +45,7 @@ struct mk_proxy_route {
     mk_str sticky;    /* name of the sticky-session cookie; absent: none */
     bool rewrites_redirects, rewrites_cookies;
     bool absolute_destination;  /* send Destination with scheme and host, not only as a path */
+    bool is_http2;              /* the servers use HTTP/2 */
     bool raw_paths;             /* allow paths that the server may interpret as paths of other routes */
     bool passes_underscores;    /* pass headers whose names contain underscores */
     bool streams;               /* stream the bodies of requests and responses instead of buffering them */

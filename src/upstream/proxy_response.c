@@ -349,7 +349,8 @@ int mk_proxy_response_copy_head(struct mk_proxy *p)
     if (!e)
         e = response_copy_headers(p);
     if (!e && !mk_proxy_route_is_local(p->route))
-        e = mk_response_add_header_nocopy(p->handler.response, MK_STR("Via"), MK_STR("1.1 monkey"));
+        e = mk_response_add_header_nocopy(p->handler.response, MK_STR("Via"),
+                                          p->route->is_http2 ? MK_STR("2 monkey") : MK_STR("1.1 monkey"));
     return e;
 }
 

@@ -7,21 +7,39 @@
 enum { KEEP = 128 };
 
 const char mk_proxy_route_form[] =
-    "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
+    "http[s]|h2[c]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], "
+    "then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
     "[destination=path|absolute] [paths=checked|raw] [underscores=off|on] [tunnel=TIME] [stream] "
-    "[mirror=http[s]://SERVER] "
+    "[mirror=http[s]|h2[c]://SERVER] "
     "[share=PERCENT] " MK_UPSTREAM_LIMITS_SYNTAX;
 
 /* ---- Servers ---- */
 
-/* Length of "http://" or "https://"; 0: neither. */
+/* The schemes of Apache's mod_proxy and mod_proxy_http2. */
+static const struct scheme {
+    mk_str text;
+    bool tls, http2;
+} schemes[] = {
+    {MK_STR_INIT("http://"), false, false},
+    {MK_STR_INIT("https://"), true, false},
+    {MK_STR_INIT("h2c://"), false, true},
+    {MK_STR_INIT("h2://"), true, true},
+};
+
+/* Length of the scheme with "://"; 0: unknown. */
 static size_t target_parse_scheme(mk_str target, struct mk_upstream_defaults *defaults)
 {
-    bool tls = mk_str_starts(target, MK_STR("https://"));
-    *defaults = (struct mk_upstream_defaults){.port = tls ? 443 : 80, .tls = tls, .keepalive = KEEP};
-    return tls ? 8 : mk_str_starts(target, MK_STR("http://")) ? 7 : 0;
+    for (size_t i = 0; i < MK_LEN(schemes); i++) {
+        const struct scheme *s = &schemes[i];
+        if (!mk_str_starts(target, s->text))
+            continue;
+        *defaults = (struct mk_upstream_defaults){
+            .port = s->tls ? 443 : 80, .tls = s->tls, .http2 = s->http2, .keepalive = KEEP};
+        return s->text.len;
+    }
+    return 0;
 }
 
 /* `unix:/path` ends at the next colon, followed by the target's path. */
@@ -167,7 +185,8 @@ static bool route_read_target(struct mk_route_option *o)
     struct mk_upstream_defaults defaults;
     size_t scheme = target_parse_scheme(o->word, &defaults);
     if (!scheme)
-        return mk_route_option_fail(o, "a target such as `http://127.0.0.1:3000`");
+        return mk_route_option_fail(o, "a target such as `http://127.0.0.1:3000`, or `h2c://127.0.0.1:50051` "
+                                       "for HTTP/2 and gRPC");
     mk_str server, path;
     target_split(mk_str_skip(o->word, scheme), &server, &path);
     if (path.p &&
@@ -176,6 +195,7 @@ static bool route_read_target(struct mk_route_option *o)
     r->upstream = mk_upstream_find(o->ctx, server, &defaults);
     r->authority = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
     r->port = defaults.port;
+    r->is_http2 = defaults.http2;
     r->path = path;
     return r->upstream && (!path.p || route_set_prefix(o, r));
 }

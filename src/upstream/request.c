@@ -7,6 +7,7 @@
 #include "upstream/conn.h"
 #include "upstream/connect_error.h"
 #include "upstream/freelist.h"
+#include "upstream/http2.h"
 #include "upstream/pool.h"
 #include "upstream/read_ahead.h"
 #include "upstream/request_receive.h"
@@ -61,6 +62,9 @@ static bool is_stale_conn(const struct mk_upstream_request *c, int error)
     return error == -ESTALE || (is_silent && mk_upstream_conn_was_reused(c->conn));
 }
 
+/* Attempts after a server has refused the request without processing it (HTTP/2). */
+enum { REFUSALS_MAX = 3 };
+
 static bool has_untried_servers(const struct mk_upstream_request *c)
 {
     return mk_pool_has_untried(c->to, c->options.tried);
@@ -89,6 +93,8 @@ static bool is_final_answer(const struct mk_upstream_request *c, int error)
 
 static bool can_retry(struct mk_upstream_request *c, int error)
 {
+    if (mk_upstream_conn_is_unprocessed(c->conn))
+        return c->n_refused++ < REFUSALS_MAX && mk_upstream_request_send_rewind(c);
     if (is_stale_conn(c, error)) {
         c->options.fresh = true;
         return (c->is_safe_to_repeat || c->sent == 0) && mk_upstream_request_send_rewind(c);
@@ -96,10 +102,32 @@ static bool can_retry(struct mk_upstream_request *c, int error)
     return !is_final_answer(c, error) && choose_other_server(c) && mk_upstream_request_send_rewind(c);
 }
 
+/* The server has no tunnels over HTTP/2: requests the upgrade over HTTP/1.1. */
+static bool attempt_http1(struct mk_upstream_request *c)
+{
+    mk_upstream_request_state_cancel(c, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
+    mk_freelist_dealloc(c->blocks, c->out.p, c->out.cap);
+    c->out = c->http1_head;
+    c->http1_head = (struct mk_buf){0};
+    c->head_len = c->out.len;
+    c->codec = &mk_codec_http;
+    c->content.is_over = c->content.is_gone = false;
+    c->options.http1 = true;
+    c->options.http2_tunnel = false;
+    mk_upstream_request_receive_reset(c);
+    if (attempt_start(c))
+        return true;
+    mk_upstream_request_state_fail(c, -ENOMEM, "no memory for a connection", MK_UPSTREAM_CONN_CLOSE);
+    return false;
+}
+
 /* The connection failed with `error` before a response. True: the request waits for another connection.
  * False: the request has failed. */
 static bool attempt_retry(struct mk_upstream_request *c, int error, const char *problem)
 {
+    if (MK_UNLIKELY(error == -EPROTONOSUPPORT && c->http1_head.p))
+        return attempt_http1(c);
     bool stale = is_stale_conn(c, error), repeats = can_retry(c, error);
     enum mk_upstream_conn_disposition how =
         stale || error == -ENOMEM ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_FAILED;
@@ -274,16 +302,35 @@ static mk_err write_request(struct mk_upstream_request *c, const struct mk_upstr
         return -EINVAL;
     mk_err e = c->codec->write_head(&c->out, opts, &c->problem);
     c->head_len = c->out.len;
-    return c->out.failed ? -ENOMEM : e;
+    if (MK_UNLIKELY(opts->conn.http2_tunnel) && !e) {
+        c->http1_head = mk_buf_growing(MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX);
+        e = mk_codec_http.write_head(&c->http1_head, opts, &c->problem);
+    }
+    return c->out.failed || c->http1_head.failed ? -ENOMEM : e;
 }
 
-static struct mk_upstream_request *new_request(struct mk_worker *w,
-                                               const struct mk_upstream_request_options *opts)
+/* A WebSocket uses a stream if the server supports that; other upgrades need HTTP/1.1. */
+static void choose_protocol_of_upgrade(struct mk_upstream_request_options *opts)
+{
+    if (!opts->upgrade.len || !mk_upstream_http2_of(opts->upstream) || opts->conn.http1)
+        return;
+    opts->conn.http2_tunnel = mk_str_eq_nocase(opts->upgrade, MK_UPGRADE_WEBSOCKET) && !opts->length;
+    opts->conn.http1 = !opts->conn.http2_tunnel;
+}
+
+static const struct mk_codec_ops *find_codec(const struct mk_upstream_request_options *opts)
 {
     static const struct mk_codec_ops *const codecs[] = {[MK_UPSTREAM_PROTOCOL_HTTP] = &mk_codec_http,
                                                         [MK_UPSTREAM_PROTOCOL_FASTCGI] = &mk_codec_fastcgi,
                                                         [MK_UPSTREAM_PROTOCOL_SCGI] = &mk_codec_scgi,
                                                         [MK_UPSTREAM_PROTOCOL_UWSGI] = &mk_codec_uwsgi};
+    const struct mk_upstream_http2_module *http2 = mk_upstream_http2_of(opts->upstream);
+    return MK_UNLIKELY(http2) && !opts->conn.http1 ? http2->codec : codecs[opts->protocol];
+}
+
+static struct mk_upstream_request *new_request(struct mk_worker *w,
+                                               const struct mk_upstream_request_options *opts)
+{
     struct mk_freelist *blocks = mk_pool_request_freelist(opts->upstream, w);
     size_t size = sizeof(struct mk_upstream_request) + opts->upgrade.len + MK_UPGRADE_ACCEPT_LEN;
     struct mk_upstream_request *c = mk_freelist_alloc(blocks, &size);
@@ -294,7 +341,7 @@ static struct mk_upstream_request *new_request(struct mk_worker *w,
         .blocks = blocks,
         .size = size,
         .to = opts->upstream,
-        .codec = codecs[opts->protocol],
+        .codec = find_codec(opts),
         .resumes = opts->resumes,
         .is_safe_to_repeat = opts->is_idempotent,
         .options = opts->conn,
@@ -330,6 +377,7 @@ struct mk_upstream_request *mk_upstream_request_start_sized(struct mk_worker *w,
     struct mk_upstream_request_options measured = *request, *opts = &measured;
     if (opts->body.p)
         opts->length = (int64_t)opts->body.len;
+    choose_protocol_of_upgrade(opts);
     struct mk_upstream_request *c = new_request(w, opts);
     if (!c)
         return NULL;
@@ -382,6 +430,7 @@ void mk_upstream_request_free(struct mk_upstream_request *c)
     mk_upstream_request_timer_fini(c);
     mk_upstream_request_receive_fini(c);
     mk_freelist_dealloc(c->blocks, c->out.p, c->out.cap);
+    mk_buf_free(&c->http1_head);
     mk_freelist_dealloc(c->blocks, c, c->size);
 }
 
@@ -492,6 +541,11 @@ unsigned mk_upstream_status_for_error(int error)
 const char *mk_upstream_request_error_text(const struct mk_upstream_request *c)
 {
     return c->state.current == MK_UPSTREAM_REQUEST_FAILED && c->problem ? c->problem : "";
+}
+
+uint32_t mk_upstream_request_reset_code(const struct mk_upstream_request *c)
+{
+    return c->reset_code;
 }
 
 bool mk_upstream_request_is_sending(const struct mk_upstream_request *c)

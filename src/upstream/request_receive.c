@@ -19,6 +19,7 @@ static void init_parser(struct mk_upstream_request *c, struct mk_response_parser
     mk_response_parser_init(&c->input.reply, request, NULL, MK_UPSTREAM_REQUEST_RECEIVE_FIELDS);
     if (c->codec == &mk_codec_fastcgi)
         mk_fcgi_init(&c->input.fcgi);
+    c->input.record = (struct mk_codec_record){0};
     c->input.error = 0;
     c->input.problem = NULL;
     c->in = c->data = mk_str_of("", 0);
@@ -58,7 +59,7 @@ static int read_from_conn(struct mk_upstream_request *c, char *buf, size_t cap)
     if (n == -EAGAIN)
         return -EAGAIN;
     if (n <= 0) {
-        c->problem = "the connection to the server broke";
+        c->problem = mk_upstream_conn_read_error_text(c->conn);
         return (int)n;
     }
     mk_upstream_conn_mark_first_byte(c->conn);
@@ -88,6 +89,7 @@ static void finish_response(struct mk_upstream_request *c)
 static void fail_response(struct mk_upstream_request *c, int error, const char *problem)
 {
     mk_upstream_conn_set_error(c->conn, error, problem);
+    c->reset_code = mk_upstream_conn_reset_code(c->conn);
     mk_upstream_request_state_fail(c, error, problem,
                                    error == -ENOMEM ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_FAILED);
 }
@@ -283,7 +285,8 @@ static int accept_head(struct mk_upstream_request *c)
         return -EPROTO;
     c->problem = "a Sec-WebSocket-Accept that does not match the key of the request";
     mk_str key = mk_str_of(c->upgrade + c->upgrade_len, c->accept_len);
-    if (status == 101 && key.len && !mk_codec_http_has_accept_key(&c->input.reply.head.fields, key))
+    bool has_key = key.len && c->codec == &mk_codec_http; /* HTTP/2 has no key */
+    if (status == 101 && has_key && !mk_codec_http_has_accept_key(&c->input.reply.head.fields, key))
         return -EPROTO;
     mk_upstream_conn_set_status(c->conn, status);
     c->problem = "no memory for the head of the response";
@@ -482,7 +485,7 @@ ssize_t mk_upstream_request_receive_body(struct mk_upstream_request *c, char *bu
  * place. */
 bool mk_upstream_request_receive_buffered(struct mk_upstream_request *c, mk_str *content)
 {
-    if (!c->in.len || c->data.len || (c->length == MK_LENGTH_UNKNOWN && c->codec == &mk_codec_http))
+    if (!c->in.len || c->data.len || (c->length == MK_LENGTH_UNKNOWN && !c->codec->is_cgi))
         return false;
     char *begin = (char *)c->fields + (c->in.p - (char *)c->fields);
     size_t len = 0;

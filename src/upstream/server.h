@@ -31,6 +31,7 @@ struct mk_upstream_server {
 };
 
 struct mk_tls_module;
+struct mk_upstream_http2_module;
 struct mk_upstreams;
 
 struct mk_upstream {
@@ -40,6 +41,7 @@ struct mk_upstream {
     struct mk_upstream_defaults defaults; /* defaults of the plugin that first requested the upstream */
     struct mk_tls_client *tls;            /* TLS settings; NULL: no TLS to the servers */
     struct mk_tls_client *check_tls;      /* TLS settings of health checks; NULL: no TLS */
+    const struct mk_upstream_http2_module *http2; /* NULL: HTTP/1.1, or another protocol */
     const struct mk_upstreams *all;
     struct mk_upstream_server *servers;
     unsigned n;
@@ -66,9 +68,10 @@ struct mk_upstreams {
     struct mk_upstream_stats_snapshot former;
     struct mk_server_control_memory *control; /* servers that the administrator has added; NULL: none */
     struct mk_conn_limit limit;
-    struct mk_hash_key client_key;   /* hash key for client addresses in shared memory */
-    const struct mk_plugin *plugin;  /* the plugin that provides the upstreams */
-    const struct mk_tls_module *tls; /* NULL: no server uses TLS */
+    struct mk_hash_key client_key;                /* hash key for client addresses in shared memory */
+    const struct mk_plugin *plugin;               /* the plugin that provides the upstreams */
+    const struct mk_tls_module *tls;              /* NULL: no server uses TLS */
+    const struct mk_upstream_http2_module *http2; /* NULL: no upstream uses HTTP/2 */
 };
 
 #endif

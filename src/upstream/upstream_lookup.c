@@ -11,6 +11,7 @@
 #include "base/sha1.h"
 #include "event/tls.h"
 #include "upstream/endpoint.h"
+#include "upstream/http2.h"
 #include "upstream/resolver.h"
 #include "upstream/server_control.h"
 #include "upstream/server_state.h"
@@ -48,7 +49,7 @@ struct upstream_builder {
 static bool defaults_are_equal(const struct mk_upstream_defaults *a, const struct mk_upstream_defaults *b)
 {
     return a->port == b->port && a->tls == b->tls && a->max_connections == b->max_connections &&
-           a->keepalive == b->keepalive;
+           a->keepalive == b->keepalive && a->http2 == b->http2;
 }
 
 /* ---- Servers ---- */
@@ -301,6 +302,33 @@ static bool builder_add_check_tls(struct upstream_builder *m, struct mk_upstream
     return true;
 }
 
+/* ---- HTTP/2 ---- */
+
+/* Defined by src/http2client if HTTP/2 is built in. */
+extern const struct mk_upstream_http2_module mk_h2_session_module __attribute__((weak));
+
+const struct mk_upstream_http2_module *mk_upstream_http2_get_module(void)
+{
+    return &mk_h2_session_module;
+}
+
+const struct mk_upstream_http2_module *mk_upstream_http2_of(const struct mk_upstream *u)
+{
+    return u->http2;
+}
+
+static bool builder_add_http2(struct upstream_builder *m, struct mk_upstream *u)
+{
+    u->http2 = m->all->http2 = mk_upstream_http2_get_module();
+    if (!u->http2)
+        REPORT_NAME(m, "this server does not support HTTP/2: Monkey was built without %s", "nghttp2");
+    if (m->settings->check_text.len && !m->settings->check_port) {
+        REPORT(m, "HealthText", "checks of content need HTTP/1.1, on a port that `HealthPort` names");
+        return false;
+    }
+    return u->http2;
+}
+
 /* ---- Settings ---- */
 
 static uint32_t value_or_default(uint32_t set, uint32_t preferred)
@@ -407,7 +435,7 @@ static struct mk_upstream *builder_new_upstream(struct upstream_builder *m,
         return NULL;
     u->id_key = m->id_key;
     if (!builder_add_servers(m, u) || ((defaults->tls || m->settings->tls) && !builder_add_tls(m, u)) ||
-        !builder_add_check_tls(m, u))
+        !builder_add_check_tls(m, u) || (defaults->http2 && !builder_add_http2(m, u)))
         return NULL;
     append_upstream(m->all, u);
     return u;

@@ -70,6 +70,18 @@ int mk_request_set_tunnel_timeout(struct mk_request *r, uint32_t ms)
     return l ? 0 : -ENOMEM;
 }
 
+int mk_request_set_body_timeout(struct mk_request *r, uint32_t ms)
+{
+    if (!ms)
+        return -EINVAL;
+    struct mk_request_limits *l = get_own_limits(r);
+    if (l) {
+        l->rate_ms = clamp_to_day(ms);
+        l->rate_bytes = 1;
+    }
+    return l ? 0 : -ENOMEM;
+}
+
 int mk_request_set_body_max(struct mk_request *r, uint64_t bytes)
 {
     struct mk_exchange *x = mk_exchange_of(r);

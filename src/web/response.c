@@ -154,7 +154,7 @@ void mk_response_init(struct mk_response *r, struct mk_arena *arena)
     r->arena = arena;
     r->status = 0;
     r->sealed = r->sent = r->no_raw = r->is_error_page = false;
-    r->failure_status = r->own = 0;
+    r->failure_status = r->own = r->reset_code = 0;
     r->n_blocks = r->n_fields = 0;
     r->trailers = NULL;
     r->cap_fields = MK_RESPONSE_FIRST_FIELDS;
@@ -193,6 +193,12 @@ int mk_response_fail(struct mk_response *r, unsigned status)
         return -EINVAL;
     r->failure_status = (uint16_t)status;
     return 0;
+}
+
+void mk_response_set_reset_code(struct mk_response *r, uint32_t code)
+{
+    enum { LAST_KNOWN = 0xd };
+    r->reset_code = code <= LAST_KNOWN ? (uint8_t)code : 0;
 }
 
 bool mk_response_is_error_page(const struct mk_response *r)

@@ -68,6 +68,7 @@ struct mk_response {
     bool is_error_page;      /* mk_response_is_error_page() */
     bool no_raw;             /* the protocol cannot send raw bytes */
     uint8_t own;             /* MK_RESPONSE_OWN_... flags */
+    uint8_t reset_code;      /* HTTP/2 error code if the body fails after part of it was sent; 0: not set */
     uint16_t failure_status; /* status of the error page if the body fails before any of it is sent; 0: 500 */
     unsigned n_blocks, n_fields, cap_fields;
     const struct mk_header_block *blocks[MK_RESPONSE_BLOCKS]; /* must outlive the request */

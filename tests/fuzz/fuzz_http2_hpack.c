@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "http/authority.h"
 #include "http2/h2_head.h"
-#include "http2/hpack.h"
+#include "http2frame/hpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -52,11 +52,11 @@ def check_guest_includes(root):
 
 
 # Third-party libraries, and the server's only folders that may include them.
-VENDORS = {"openssl": ("src/tls",), "pcre2.h": ("src/os/regex_pcre2.c",), "nghttp2": ("src/http2",), "zlib.h": ("src/websocket",)}
+VENDORS = {"openssl": ("src/tls",), "pcre2.h": ("src/os/regex_pcre2.c",), "nghttp2": ("src/http2frame",), "zlib.h": ("src/websocket",)}
 
 
 # Files of other layers that are also omitted from a build without the optional layer.
-WITH_OPTIONAL = {"src/lib/test_client/h2_client.c": "http2"}
+WITH_OPTIONAL = {"src/lib/test_client/h2_client.c": "http2frame"}
 
 
 def check_vendor_includes(root):
@@ -68,8 +68,10 @@ def check_vendor_includes(root):
             if homes and not where.startswith(tuple(home if home.endswith(".c") else f"{home}/" for home in homes)):
                 complaints.append(f"{where}:{line}: {name} may be included in {' and '.join(homes)} only")
             layer = name.split("/")[0]
-            if layer in house.OPTIONAL and "/" in name and not where.startswith(f"src/{layer}/") and WITH_OPTIONAL.get(where) != layer:
-                complaints.append(f"{where}:{line}: {name} is for src/{layer} only, which a build may lack")
+            above = house.BENEATH_OPTIONAL.get(layer, ())
+            if ((layer in house.OPTIONAL or above) and "/" in name and where.split("/")[1] not in (layer, *above)
+                    and WITH_OPTIONAL.get(where) != layer):
+                complaints.append(f"{where}:{line}: {name} is for src/{above[0] if above else layer} only, which a build may lack")
     return complaints
 
 
@@ -313,12 +315,12 @@ def self_test(test):
     test.expect("OpenSSL elsewhere", judge({"src/event/a.c": "#include <openssl/rand.h>\n"}), r"^src/event/a\.c:1: openssl/rand\.h may be")
     test.expect("OpenSSL in public", judge({"include/monkey/a.h": "#include <openssl/ssl.h>\n"}), "in src/tls only")
     test.expect("an optional layer from outside", judge({"src/connection/a.c": '#include "tls/stream.h"\n'}), "is for src/tls only")
-    test.expect("nghttp2 elsewhere", judge({"src/http/a.c": "#include <nghttp2/nghttp2.h>\n"}), "in src/http2 only")
+    test.expect("nghttp2 elsewhere", judge({"src/http/a.c": "#include <nghttp2/nghttp2.h>\n"}), "in src/http2frame only")
     test.expect("a layer of a plugin that looks down", judge({"src/upstream/a.c": '#include "cgi/cgi.h"\n#include "event/loop.h"\n'}))
     test.expect("a layer of a plugin that looks at the server", judge({"src/upstream/a.c": '#include "web/dispatch.h"\n'}), "upstream may not include")
     test.expect("a layer of a plugin from outside", judge({"src/server/a.c": '#include "upstream/pool.h"\n'}), "server may not include")
-    test.expect("HTTP/2 from a file that is built with it", judge({"src/lib/test_client/h2_client.c": '#include "http2/hpack.h"\n'}))
-    test.expect("HTTP/2 from its neighbor", judge({"src/lib/test_client/a.c": '#include "http2/hpack.h"\n'}), "is for src/http2 only")
+    test.expect("HTTP/2 from a file that is built with it", judge({"src/lib/test_client/h2_client.c": '#include "http2frame/hpack.h"\n'}))
+    test.expect("HTTP/2 from its neighbor", judge({"src/lib/test_client/a.c": '#include "http2frame/hpack.h"\n'}), "is for src/http2 only")
     test.expect("HTTP/2 from above", judge({"src/server/a.c": '#include "http2/h2.h"\n'}), "is for src/http2 only")
 
     base = {"base/a.c": "void mk_a(void) {}\n"}

@@ -17,13 +17,15 @@ from pathlib import Path
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 # From the lowest level upwards; layers of the same level do not use each other.
-FLOORS = (("base",), ("os", "http", "conf"), ("event", "cgi", "readers"), ("files",), ("web", "tls", "websocket"), ("connection", "logs"),
+FLOORS = (("base",), ("os", "http", "conf"), ("event", "cgi", "readers", "http2frame"), ("files",), ("web", "tls", "websocket"), ("connection", "logs"),
           ("setup", "http2"), ("worker",), ("server", "lib"))
 # Layers for plugins depend on FLOORS[:3], and no core layer depends on them.
-WING = ("upstream",)
+WING = ("upstream", "http2client")
 LAYERS = (*(layer for floor in FLOORS for layer in floor), *WING)
 # Layers that a build may omit: no other layer may include their headers.
-OPTIONAL = ("http2", "tls")
+OPTIONAL = ("http2", "http2client", "tls")
+# Layers that a build omits with others: only these may include their headers.
+BENEATH_OPTIONAL = {"http2frame": ("http2", "http2client")}
 # The folders of our own C code.
 CODE = ("src", "include", "plugins", "duda", "tools", "tests", "examples", "bindings")
 # Folders that are never checked.

@@ -36,10 +36,10 @@ def backend(monkey, site, authority):
 
 @pytest.fixture
 def proxy(monkey, authority):
-    def start(port, *lines, trusts=True, **how):
+    def start(port, *lines, trusts=True, scheme="http", **how):
         lines = [f"Server 127.0.0.1:{port}", "TLS on", *([f"TLSAuthority {authority.file}"] if trusts else []), *lines]
         upstream = "".join(f"    {line}\n" for line in ("Name api", *lines))
-        return monkey(plugins=["proxy"], sections=f"[UPSTREAM]\n{upstream}[ROUTES]\n    /* proxy http://api\n", protocol="h1",
+        return monkey(plugins=["proxy"], sections=f"[UPSTREAM]\n{upstream}[ROUTES]\n    /* proxy {scheme}://api\n", protocol="h1",
                       encryption=None, **how)
 
     return start
@@ -59,6 +59,21 @@ def test_proxy_tls_passes_small_and_large_bodies(proxy, backend, site):
         assert server.get("/").text == "hello"
         assert server.get("/much").body == much
     assert "failed" not in server.err.text
+
+
+def test_proxy_tls_offers_http2_by_alpn(proxy, backend, site):
+    much = bytes(i % 251 for i in range(3_000_000))
+    site.add("much", much)
+    server = proxy(backend().port, scheme="h2")
+    for _ in range(3):
+        assert facts(server)["protocol"] == "h2"
+        assert server.get("/much").body == much
+
+
+def test_proxy_tls_server_without_http2_gives_502(proxy, backend):
+    server = proxy(backend("HTTP2 off\n").port, scheme="h2")
+    assert server.get("/").status == 502
+    assert "HTTP/2 (ALPN)" in server.log or "TLS with the server" in server.log
 
 
 def test_proxy_tls_verifies_address_and_sends_configured_name(proxy, backend):

@@ -12,8 +12,8 @@
 #include "connection/http2.h"
 #include "http/header.h"
 #include "http/scan.h"
-#include "http2/h2_frame.h"
-#include "http2/hpack.h"
+#include "http2frame/h2_frame.h"
+#include "http2frame/hpack.h"
 
 enum { H2_STREAMS = 256, H2_FIELDS = 160 * 1024, H2_CONTENT = 1 << 25, H2_LOG = 1 << 14, H2_PENDING = 1024 };
 

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "connection/http2.h"
-#include "http2/h2_frame.h"
-#include "http2/hpack.h"
+#include "http2frame/h2_frame.h"
+#include "http2frame/hpack.h"
 
 enum { BLOCK_MAX = 1 << 20 };
 

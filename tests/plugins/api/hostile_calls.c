@@ -115,6 +115,7 @@ static void change_request(struct mk_request *r)
             mk_buf_addf(&failures, "target %zu is taken\n", i);
     EXPECT(!mk_request_alloc(r, SIZE_MAX) && !mk_request_alloc(r, SIZE_MAX / 2) && mk_request_alloc(r, 0));
     EXPECT(mk_request_set_handler_timeout(r, 0) == -EINVAL && mk_request_set_tunnel_timeout(r, 0) == -EINVAL);
+    EXPECT(mk_request_set_body_timeout(r, 0) == -EINVAL && mk_request_set_body_timeout(r, MK_FOREVER) == 0);
     EXPECT(mk_request_set_handler_timeout(r, UINT32_MAX) == 0);
     EXPECT(mk_request_set_tunnel_timeout(r, UINT32_MAX) == 0);
     EXPECT(mk_request_set_body_max(r, UINT64_MAX) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http2/h2.h"
 
-#include "http2/hpack.h"
+#include "http2frame/hpack.h"
 #include "unit/site.h"
 #include "unit/test.h"
 #include "web/response.h"

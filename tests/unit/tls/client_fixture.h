@@ -196,7 +196,7 @@ static inline mk_err tls_client_open(struct tls_client_fixture *c, const char *n
     c->why = "";
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     c->at_client = ends[1];
-    mk_err e = mk_tls_connect(&c->s, ends[0], c->client, name, &c->session);
+    mk_err e = mk_tls_connect(&c->s, ends[0], c->client, name, &c->session, false);
     if (e)
         mk_fd_close(&ends[0]);
     return e;

@@ -81,7 +81,7 @@ static void connect_invalid_name_keeps_descriptor_open(void **state)
     char name[512] = {0};
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     memset(name, 'x', sizeof name - 1);
-    assert_int_equal(mk_tls_connect(&c.s, fd, c.client, name, &c.session), -ENOMEM);
+    assert_int_equal(mk_tls_connect(&c.s, fd, c.client, name, &c.session, false), -ENOMEM);
     assert_int_equal(close(fd), 0);
 }
 

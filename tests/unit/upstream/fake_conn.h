@@ -31,6 +31,10 @@ void mk_pool_count_request(const struct mk_upstream_conn *l);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried);
 void mk_pool_count_status(const struct mk_upstream_conn *l, unsigned status);
+bool mk_upstream_conn_is_unprocessed(const struct mk_upstream_conn *l);
+uint32_t mk_upstream_conn_reset_code(const struct mk_upstream_conn *l);
+const char *mk_upstream_conn_read_error_text(const struct mk_upstream_conn *l);
+const struct mk_upstream_http2_module *mk_upstream_http2_of(const struct mk_upstream *u);
 
 enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024 };
 
@@ -46,7 +50,8 @@ struct mk_upstream_conn {
     size_t record;     /* bytes that a read gets while TLS holds more; 0: all */
     size_t write_max;  /* bytes that writes accept before they would block */
     size_t takes_at_once;
-    int write_error; /* result of later writes: -EAGAIN, or an error */
+    bool is_unprocessed; /* the server refused the request */
+    int write_error;     /* result of later writes: -EAGAIN, or an error */
 
     /* Outcome. */
     bool is_acquired, is_released;
@@ -74,6 +79,7 @@ static struct {
     unsigned n_requests, n_resumed;
     struct mk_request *request; /* request whose response is spooled */
     struct mk_freelist blocks;
+    const struct mk_upstream_http2_module *http2; /* codec of HTTP/2; NULL: the protocol of the request */
 } fake;
 
 static struct {
@@ -447,6 +453,29 @@ struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct
     (void)w;
     fake.blocks.size = FAKE_BLOCK;
     return &fake.blocks;
+}
+
+bool mk_upstream_conn_is_unprocessed(const struct mk_upstream_conn *l)
+{
+    return l->is_unprocessed;
+}
+
+uint32_t mk_upstream_conn_reset_code(const struct mk_upstream_conn *l)
+{
+    (void)l;
+    return 0;
+}
+
+const char *mk_upstream_conn_read_error_text(const struct mk_upstream_conn *l)
+{
+    (void)l;
+    return "the connection to the server broke";
+}
+
+const struct mk_upstream_http2_module *mk_upstream_http2_of(const struct mk_upstream *u)
+{
+    (void)u;
+    return fake.http2;
 }
 
 void mk_pool_count_request(const struct mk_upstream_conn *l)

@@ -166,9 +166,10 @@ static void acquire_tls_buffered_data_is_read_without_event(void **state)
 static enum { HELD, SHAKEN } handshake;
 
 static mk_err fake_connect(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
-                           struct mk_tls_session **session)
+                           struct mk_tls_session **session, bool http2)
 {
     (void)client, (void)name, (void)session;
+    assert_false(http2);
     assert_int_equal(s->fd, fd);
     return 0;
 }

@@ -19,6 +19,7 @@ struct mk_request {
 
 struct mk_response {
     unsigned status, failed_status;
+    uint32_t reset_code;
     bool has_retry_after, has_trailer, has_source, has_static, is_tunnel;
     const struct mk_body_source_ops *source;
     void *source_ctx;
@@ -27,6 +28,7 @@ struct mk_response {
 struct mk_upstream_request {
     int polls[4]; /* results of successive calls to mk_upstream_request_poll() */
     unsigned n_polls, status;
+    uint32_t reset_code;
     int64_t length;
     bool is_upgraded, is_buffered, is_freed, is_logged, is_spooled;
     ssize_t reads;
@@ -161,6 +163,16 @@ int mk_response_set_body_source(struct mk_response *r, const struct mk_body_sour
     r->source = ops;
     r->source_ctx = ctx;
     return 0;
+}
+
+void mk_response_set_reset_code(struct mk_response *r, uint32_t code)
+{
+    r->reset_code = code;
+}
+
+uint32_t mk_upstream_request_reset_code(const struct mk_upstream_request *c)
+{
+    return c->reset_code;
 }
 
 int mk_response_fail(struct mk_response *r, unsigned status)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http2/h2_frame.h"
+#include "http2frame/h2_frame.h"
 
 static uint32_t read_big_endian(const char *p, unsigned n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HPACK decoding: the examples of RFC 7541, appendix C, and errors that fail the connection. */
 
-#include "unit/http2/hpack_case.h"
+#include "unit/http2frame/hpack_case.h"
 #include "unit/test.h"
 
 static struct mk_hpack_decoder *h;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The HPACK library allocates with our functions: any allocation may fail, and all memory is freed. */
-#include "unit/http2/hpack_case.h"
+#include "unit/http2frame/hpack_case.h"
 #include "unit/oom.h"
 
 /* Literals of both kinds, with and without Huffman coding, indexed and evicted. */

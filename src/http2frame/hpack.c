@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HPACK: decodes with libnghttp2, which no other file uses; encodes without a library. */
-#include "http2/hpack.h"
+#include "http2frame/hpack.h"
 
 #include <nghttp2/nghttp2.h>
 

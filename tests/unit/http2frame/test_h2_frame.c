@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http2/h2_frame.h"
+#include "http2frame/h2_frame.h"
 #include "unit/test.h"
 
 static struct mk_buf out;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HPACK (RFC 7541). Decoding is stateful, and done by a library; encoding is stateless: nothing is ever added
  * to the peer's dynamic table, so an encoded header is valid on every connection. */
-#ifndef MK_HTTP2_HPACK_H
-#define MK_HTTP2_HPACK_H
+#ifndef MK_HTTP2FRAME_HPACK_H
+#define MK_HTTP2FRAME_HPACK_H
 
 #include "base/buf.h"
 #include "base/err.h"

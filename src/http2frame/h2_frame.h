@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 frames (RFC 9113, sections 4 and 6): parsing, validation and writing of frame headers. */
-#ifndef MK_HTTP2_H2_FRAME_H
-#define MK_HTTP2_H2_FRAME_H
+#ifndef MK_HTTP2FRAME_H2_FRAME_H
+#define MK_HTTP2FRAME_H2_FRAME_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads header blocks as hexadecimal digits, and shows their decoded fields as lines of text. */
-#ifndef MK_UNIT_HTTP2_HPACK_CASE_H
-#define MK_UNIT_HTTP2_HPACK_CASE_H
+#ifndef MK_UNIT_HTTP2FRAME_HPACK_CASE_H
+#define MK_UNIT_HTTP2FRAME_HPACK_CASE_H
 
-#include "http2/hpack.h"
+#include "http2frame/hpack.h"
 
 enum { HPACK_CASE_BYTES = 1024, HPACK_CASE_LINES = 8192 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HPACK encoding: exact bytes, and a round trip through the decoder. */
 #include "base/num.h"
-#include "unit/http2/hpack_case.h"
+#include "unit/http2frame/hpack_case.h"
 #include "unit/test.h"
 
 enum { ROOM = 80000 };
