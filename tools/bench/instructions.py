@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the user-space instructions per keep-alive request with callgrind.
 
-    instructions.py PROGRAM [--what file|hello|proxied|limited|broadcast] [--check FILE] [--write FILE] [--profile]
+    instructions.py PROGRAM [--what file|hello|proxied|limited|http2|grpc|broadcast] [--check FILE] [--write FILE] [--profile]
 
 The server runs twice under valgrind, with few requests and with many. The difference between the instruction counts, divided by
 the difference between the numbers of requests, is the cost of one request without startup and shutdown. The result for a program
 and a request is reproducible, however busy the machine is.
 
 --what: a file of 100 bytes; the `hello` handler of tools/bench/duda.c; a response of 100 bytes through `proxy`, also with
-`MaxConnections 100` in an [UPSTREAM]; or a handler that publishes a message to 10 WebSockets.
+`MaxConnections 100` in an [UPSTREAM], and over HTTP/2 to the backend; a unary call of gRPC through `proxy`; or a
+handler that publishes a message to 10 WebSockets.
 --check compares the result with the number in FILE and fails if it grew by more than a tenth; --write stores it.
 --profile prints which functions the instructions belong to.
 """
@@ -30,6 +31,7 @@ REQUEST = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1:2001\r\n\r\n"
 RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n" + b"x" * 100
 WHAT = {"file": "a 100-byte file", "hello": "a handler of Duda", "proxied": "a response of 100 bytes through `proxy`",
         "limited": "a response of 100 bytes through `proxy` with `MaxConnections`",
+        "http2": "a response of 100 bytes through `proxy` over HTTP/2", "grpc": "a unary call of gRPC through `proxy`",
         "broadcast": "a handler of Duda that publishes a message to 10 WebSockets"}
 UPGRADE = (b"GET /room HTTP/1.1\r\nHost: 127.0.0.1:2001\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
@@ -95,15 +97,73 @@ def serve_backend_connection(sock):
                 sock.sendall(RESPONSE)
 
 
-def serve(listening):
+# ---- HTTP/2 ----
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, SETTINGS, WINDOW_UPDATE = 0, 1, 4, 8
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
+
+
+def frame(kind, flags=0, stream=0, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def field(name, value):
+    """A header in HPACK, neither indexed nor Huffman-coded."""
+    return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+GRPC_TYPE = field(b"content-type", b"application/grpc")
+CALL_HEAD = b"\x83\x86" + field(b":path", b"/bench.Service/Call") + field(b":authority", b"127.0.0.1:2001") + GRPC_TYPE + field(b"te", b"trailers")
+MESSAGE_BODY = b"\0\0\0\0\x0a0123456789"
+
+
+def frames(sock):
+    """Yields (type, flags, stream) of each frame."""
+    stream = sock.makefile("rb")
+    while len(head := stream.read(9)) == 9:
+        stream.read(int.from_bytes(head[:3], "big"))
+        yield head[3], head[4], int.from_bytes(head[5:], "big")
+
+
+def call_grpc(port, requests):
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as sock:
+        sock.sendall(PREFACE + frame(SETTINGS) + frame(WINDOW_UPDATE, payload=(1 << 30).to_bytes(4, "big")))
+        received = frames(sock)
+        for i in range(requests):
+            stream = 2 * i + 1
+            sock.sendall(frame(HEADERS, END_HEADERS, stream, CALL_HEAD) + frame(DATA, END_STREAM, stream, MESSAGE_BODY))
+            for kind, flags, number in received:
+                if kind in (DATA, HEADERS) and number == stream and flags & END_STREAM:
+                    break
+
+
+def serve_http2_connection(sock):
+    """Serves one connection of an HTTP/2 backend: requests with a body are calls of gRPC."""
+    with sock:
+        sock.recv(len(PREFACE), socket.MSG_WAITALL)
+        sock.sendall(frame(SETTINGS))
+        for kind, flags, stream in frames(sock):
+            if kind == SETTINGS and not flags & ACK:
+                sock.sendall(frame(SETTINGS, ACK))
+            elif kind == HEADERS and flags & END_STREAM:
+                sock.sendall(frame(HEADERS, END_HEADERS, stream, b"\x88" + field(b"content-type", b"text/plain") +
+                                   field(b"content-length", b"100")) + frame(DATA, END_STREAM, stream, b"x" * 100))
+            elif kind == DATA and flags & END_STREAM:
+                sock.sendall(frame(HEADERS, END_HEADERS, stream, b"\x88" + GRPC_TYPE) + frame(DATA, 0, stream, MESSAGE_BODY) +
+                             frame(HEADERS, END_HEADERS | END_STREAM, stream, field(b"grpc-status", b"0")))
+
+
+def serve(listening, serve_one):
     while True:
         sock = listening.accept()[0]
-        threading.Thread(target=serve_backend_connection, args=(sock,), daemon=True).start()
+        threading.Thread(target=serve_one, args=(sock,), daemon=True).start()
 
 
-def start_backend():
+def start_backend(what):
     listening = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=serve, args=(listening,), daemon=True).start()
+    serve_one = serve_http2_connection if what in ("http2", "grpc") else serve_backend_connection
+    threading.Thread(target=serve, args=(listening, serve_one), daemon=True).start()
     return listening.getsockname()[1]
 
 
@@ -125,7 +185,7 @@ def sections(program, folder, what, backend):
         return host
     limit = "    MaxConnections 100\n" if what == "limited" else ""
     return (f"[PLUGINS]\n    Load proxy\n[UPSTREAM]\n    Name behind\n    Server 127.0.0.1:{backend}\n{limit}{host}"
-            "[ROUTES]\n    /* proxy http://behind\n")
+            f"[ROUTES]\n    /* proxy {'h2c' if what in ('http2', 'grpc') else 'http'}://behind\n")
 
 
 def child_of(pid):
@@ -169,6 +229,8 @@ def count(program, folder, configuration, client):
 
 
 def client_for(what):
+    if what == "grpc":
+        return call_grpc
     request = REQUEST % (b"/hello" if what == "hello" else b"/100.html")
     return broadcast if what == "broadcast" else lambda port, requests: ask(port, requests, request)
 
@@ -185,7 +247,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(f"{folder}/www")
         pathlib.Path(folder, "www", "100.html").write_text("x" * 100)
-        backend = start_backend()
+        backend = start_backend(options.what)
         cost, profile = count(program, folder, sections(program, folder, options.what, backend), client_for(options.what))
         print(f"{cost} instructions for one keep-alive request of {WHAT[options.what]}")
         if options.profile:
