@@ -6,6 +6,7 @@
 #include <monkey/clock.h>
 #include <monkey/utf8.h>
 
+#include "service/topic_announce.h"
 #include "service/websocket_type.h"
 #include "service/worker_ctx.h"
 
@@ -73,6 +74,8 @@ static void count_subscriber(struct duda_worker_ctx *worker_ctx, mk_str topic, s
             "workers: duda_topic_subscribers() returns too few",
             (int)DUDA_SUBSCRIBER_TOPICS, (int)DUDA_CRASH_WORKERS_MAX);
     worker_ctx->has_uncounted_subscribers = worker_ctx->has_uncounted_subscribers || !m->is_counted;
+    if (m->is_counted)
+        duda_topic_announce_change(worker_ctx, topic, 1);
 }
 
 int duda_topics_subscribe(struct duda_topic_scope topic_scope, struct duda_subscriber **list,
@@ -112,8 +115,10 @@ static void remove_subscription(struct duda_worker_ctx *worker_ctx, struct duda_
 {
     struct duda_subscriber *m = *at;
     *at = m->sibling;
-    if (m->is_counted)
+    if (m->is_counted) {
         duda_subscriber_counts_remove(&worker_ctx->subscriber_counts, duda_topic_table_name(m));
+        duda_topic_announce_change(worker_ctx, duda_topic_table_name(m), -1);
+    }
     duda_topic_table_remove(worker_ctx->topics, m);
     mk_mem_free(m);
 }
@@ -140,8 +145,12 @@ int duda_topic_subscribers(struct duda_ctx *d, const struct duda_topic *topic, u
     *n = 0;
     if (!name.p || !topic->counts_subscribers)
         return -EINVAL;
-    *n = duda_subscriber_counts_sum(&d->worker_ctx->subscriber_counts, name);
-    return 0;
+    const struct duda_topic_relay *relay = d->worker_ctx->relay;
+    uint64_t far = 0;
+    int e = relay && relay->count_subscribers ? relay->count_subscribers(d, relay->ctx, name, &far) : 0;
+    if (!e)
+        *n = far + duda_subscriber_counts_sum(&d->worker_ctx->subscriber_counts, name);
+    return e;
 }
 
 /* ---- Publishing ---- */
@@ -329,6 +338,8 @@ int duda_topic_set_relay(struct mk_worker *worker, const struct duda_topic_relay
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
     if (worker_ctx)
         worker_ctx->relay = relay;
+    if (worker_ctx && !relay)
+        duda_topic_announce_stop(worker_ctx);
     return worker_ctx ? 0 : -EINVAL;
 }
 

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+import redis_server
 import services
 from monkey import PROTOCOLS
 from proc import wait_until
@@ -120,3 +121,49 @@ def test_subscribers_survive_a_reload(start):
         server.tell(signal.SIGHUP)
         wait_until(lambda b=before: all(s.opened > n for s, n in zip(streams, b)), "they reconnect to the new workers")
         wait_for(server, 6)
+
+
+@pytest.fixture
+def redis():
+    server = redis_server.Redis()
+    yield server
+    server.stop()
+
+
+@pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM, reason="there is no redis-server")
+@pytest.mark.processes("it kills processes")
+def test_count_includes_all_servers_of_a_redis(monkey, service, redis):
+    servers = []
+    for _ in range(2):
+        server = monkey(plugins=[service, "duda-redis"], workers=2,
+                        top=f"[REDIS]\n    Server unix:{redis.socket}\n    Timeout 2s\n    TopicRelay town\n")
+        server.allow("redis", "REDIS", "killed", "signal 9", "ended", "exit", "counting GET", "topics")
+        servers.append(server)
+    first, second = servers
+    here = [Stream(first, reconnects=False) for _ in range(4)]
+    there = [Stream(second, reconnects=False) for _ in range(3)] + [Socket(second, reconnects=False)]
+    for server in servers:
+        wait_for(server, 8)
+        assert server.get("/count/other").text == "0"
+    there[0].close()
+    there[3].close()
+    for server in servers:
+        wait_for(server, 6)
+    redis.kill()
+    wait_until(lambda: first.get("/count/news").status >= 500, "an outage of Redis is an error")
+    redis.start()
+    for server in servers:
+        wait_for(server, 6)
+    first.tell(signal.SIGHUP)
+    wait_until(lambda: not any(s.thread.is_alive() for s in here), "the reload ends the streams")
+    wait_for(first, 2)
+    for _ in range(3):
+        Stream(first, reconnects=False)
+    for server in servers:
+        wait_for(server, 5)
+    workers, second.exit_code = second.workers, -signal.SIGKILL
+    second.process.kill()
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    assert first.get("/count/news").text == "5"
+    wait_until(lambda: first.get("/count/news").text == "3", "a server that dies is forgotten", 60)

@@ -7,6 +7,7 @@
 
 #include <redis/redis.h>
 #include <redis/topic_relay.h>
+#include <service/topic_announce.h>
 #include <service/topics.h>
 #include <service/worker_ctx.h>
 
@@ -108,6 +109,16 @@ int redis_eval_replicated(struct duda_ctx *d, struct duda_redis *r, struct duda_
 {
     (void)d, (void)r, (void)reply, (void)script, (void)n_keys, (void)arguments, (void)n, (void)is_kept;
     abort();
+}
+
+void duda_topic_announce_change(struct duda_worker_ctx *ctx, mk_str topic, int change)
+{
+    (void)ctx, (void)topic, (void)change;
+}
+
+void duda_topic_announce_stop(struct duda_worker_ctx *ctx)
+{
+    (void)ctx;
 }
 
 void duda_topic_resync(struct mk_worker *worker)

@@ -183,7 +183,9 @@ MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_ser
  * Sets *n to the number of subscribers (handlers and WebSockets) of a topic with `.counts_subscribers`, for
  * example to show who is online (presence). The number includes all workers of this server, and those that
  * drain after a reload; if a worker crashes, its subscribers disappear at once. Each worker counts at most 4,096
- * topics. Returns 0, or -EINVAL: invalid name, or the topic does not count its subscribers.
+ * topics. With `TopicRelay`, the number also includes all other servers of the relay, with a delay of about half
+ * a second; a server that stops or crashes disappears after 30 seconds. The function then waits for Redis.
+ * Returns 0; -EINVAL: invalid name, or the topic does not count its subscribers; or an error of duda_redis().
  *
  *     uint64_t n;
  *     int e = duda_topic_subscribers(d, &news, &n);
@@ -282,6 +284,13 @@ struct duda_topic_relay {
                      enum mk_websocket_kind *kind, mk_str *text, mk_str *prev, mk_str *id);
     /** Sets *id to the ID of the last message; "0": the topic has no messages. Returns 0 or an error. */
     int (*last_kept)(struct duda_ctx *d, void *ctx, mk_str topic, mk_str *id);
+    /** Tells other machines the number of subscribers of a topic on this machine. Called again every 10
+     * seconds. This function and the next one may wait, and return 0 or an error. NULL: the relay does not
+     * count subscribers. */
+    int (*announce_subscribers)(struct duda_ctx *d, void *ctx, mk_str topic, uint64_t n);
+    /** Sets *n to the number of subscribers of a topic on the other machines. NULL if announce_subscribers is
+     * NULL. */
+    int (*count_subscribers)(struct duda_ctx *d, void *ctx, mk_str topic, uint64_t *n);
     uint64_t reserved[2]; /**< must be zero */
 };
 /** Sets the relay of this worker; NULL removes it. The relay must live as long as it is set. -EINVAL: Duda

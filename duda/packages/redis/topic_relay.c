@@ -161,6 +161,55 @@ static int read_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str after, 
     return found < 0 ? found : 0;
 }
 
+/* ---- Subscribers: a hash for each topic, with a field for each machine ---- */
+
+static mk_str subscribers_key(struct duda_ctx *d, const struct redis_topic_relay *r, mk_str topic)
+{
+    return duda_sprintf(d, REDIS_RESERVED_PREFIX "subscribers:%.*s:%.*s",
+                        MK_STR_ARG(r->queue->conn.settings->topic_relay), MK_STR_ARG(topic));
+}
+
+static mk_str origin_of(const struct redis_topic_relay *r)
+{
+    return mk_str_of((const char *)r->queue->conn.settings->origin, ORIGIN);
+}
+
+/* A field is the number of subscribers, a space, and the time in seconds at which the machine is forgotten. */
+static int announce_subscribers(struct duda_ctx *d, void *ctx, mk_str topic, uint64_t n)
+{
+    static struct duda_redis_script announce = {
+        .source = "if ARGV[2] == '0' then return redis.call('HDEL', KEYS[1], ARGV[1]) end "
+                  "local now = redis.call('TIME')[1] "
+                  "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. string.format('%.0f', now + 30)) "
+                  "return redis.call('EXPIRE', KEYS[1], 60)"};
+    const struct redis_topic_relay *r = ctx;
+    struct duda_redis_reply reply;
+    const mk_str arguments[] = {subscribers_key(d, r, topic), origin_of(r),
+                                duda_sprintf(d, "%llu", (unsigned long long)n)};
+    if (!arguments[0].p || !arguments[2].p)
+        return -ENOMEM;
+    return redis_eval_replicated(d, r->redis, &reply, &announce, 1, arguments, MK_LEN(arguments), NULL);
+}
+
+static int count_subscribers(struct duda_ctx *d, void *ctx, mk_str topic, uint64_t *n)
+{
+    static struct duda_redis_script count = {
+        .source = "local sum, now = 0, redis.call('TIME')[1] + 0 "
+                  "local all = redis.call('HGETALL', KEYS[1]) "
+                  "for i = 1, #all, 2 do "
+                  "local n, ends = all[i + 1]:match('^(%d+) (%d+)$') "
+                  "if all[i] ~= ARGV[1] and n and ends + 0 > now then sum = sum + n end end "
+                  "return sum"};
+    const struct redis_topic_relay *r = ctx;
+    struct duda_redis_reply reply;
+    const mk_str arguments[] = {subscribers_key(d, r, topic), origin_of(r)};
+    int e = arguments[0].p
+                ? redis_eval_replicated(d, r->redis, &reply, &count, 1, arguments, MK_LEN(arguments), NULL)
+                : -ENOMEM;
+    *n = !e && reply.number > 0 ? (uint64_t)reply.number : 0;
+    return e;
+}
+
 /* Delivers a message of publish_kept(). It contains the kind, the previous ID, its ID, the length of the
  * topic, the topic and the text. */
 static void deliver_kept(struct redis_topic_relay *r, mk_str message)
@@ -209,7 +258,9 @@ struct redis_topic_relay *redis_topic_relay_new(struct mk_worker *w, struct redi
                                          .ctx = r,
                                          .publish_kept = publish_kept,
                                          .read_kept = read_kept,
-                                         .last_kept = last_kept};
+                                         .last_kept = last_kept,
+                                         .announce_subscribers = announce_subscribers,
+                                         .count_subscribers = count_subscribers};
     if (duda_topic_set_relay(w, &r->relay)) {
         mk_mem_free(r);
         return NULL;
