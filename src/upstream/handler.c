@@ -229,8 +229,7 @@ enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h)
 enum mk_verdict mk_upstream_handler_start(struct mk_upstream_handler *h)
 {
     h->body.request = h->request;
-    if (mk_request_add_context(h->request) || !mk_request_body_init(&h->body) ||
-        mk_request_add_cleanup(h->request, handler_on_end, h))
+    if (!mk_request_body_init(&h->body) || mk_request_add_cleanup(h->request, handler_on_end, h))
         return mk_upstream_handler_error(h->response, 503);
     mk_request_set_data(h->request, h);
     mk_request_cancel_on_disconnect(h->request);

@@ -288,7 +288,8 @@ static bool cgi_build_variables(struct cgi_request *c, struct mk_upstream_reques
         if (!choices.script_filename.p)
             return false;
     }
-    if (mk_cgi_variables(c->handler.request, &choices, &variables, &options->n_headers))
+    if (mk_request_add_context(c->handler.request) ||
+        mk_cgi_variables(c->handler.request, &choices, &variables, &options->n_headers))
         return false;
     options->headers = variables;
     return true;

@@ -5,7 +5,10 @@
 
 #include <monkey/text.h>
 #include <monkey/tls.h>
+#include <monkey/trace.h>
 #include <sys/random.h>
+
+#include "http/trace_context.h"
 
 /* ---- The target ---- */
 
@@ -211,8 +214,10 @@ struct request_headers {
     mk_str certificate; /* client certificate, if the route forwards it */
     unsigned roles;     /* bitmap of the roles of the received headers */
     struct mk_proxy_connection_options *named;
-    mk_str destination; /* the client's Destination, mapped by the route; absent: none */
-    bool limits_hops;   /* Max-Forwards is among the headers that we add */
+    mk_str destination;           /* the client's Destination, mapped by the route; absent: none */
+    const struct mk_trace *trace; /* NULL: none */
+    bool has_context;             /* the request has an ID or a trace */
+    bool limits_hops;             /* Max-Forwards is among the headers that we add */
     struct mk_buf text;
 };
 
@@ -294,6 +299,10 @@ static unsigned headers_reserve(struct request_headers *l)
     unsigned status = l->destination.p ? headers_map_destination(l) : 0;
     if (status)
         return status;
+    if (mk_request_has_id(l->request))
+        size += sizeof MK_REQUEST_ID_HEADER ": \r\n" + mk_request_id(l->request).len;
+    if (l->trace)
+        size += sizeof "traceparent: \r\ntracestate: \r\n" + MK_TRACEPARENT_LEN + l->trace->state.len;
     size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate) + l->destination.len;
     l->text = mk_buf_fixed(mk_request_alloc(l->request, size), size);
     return l->text.p ? 0 : 503;
@@ -345,6 +354,38 @@ bool mk_proxy_request_sends_trailer(const struct mk_proxy *p, mk_str name)
            !connection_options_has(&p->named, name);
 }
 
+/* Is it a header that headers_write_context() replaces? */
+static bool is_context_header(const struct request_headers *l, mk_str name)
+{
+    switch (name.len) {
+    case sizeof MK_REQUEST_ID_HEADER - 1:
+        return mk_request_has_id(l->request) && mk_str_eq_nocase(name, MK_STR(MK_REQUEST_ID_HEADER));
+    case sizeof "traceparent" - 1:
+        return l->trace && mk_str_eq_nocase(name, MK_STR("traceparent"));
+    case sizeof "tracestate" - 1:
+        return l->trace && mk_str_eq_nocase(name, MK_STR("tracestate"));
+    default:
+        return false;
+    }
+}
+
+/* Like mk_request_add_context(), without the cost of a change to the headers of the request. */
+static void headers_write_context(struct request_headers *l)
+{
+    if (mk_request_has_id(l->request))
+        mk_header_append(&l->text, MK_STR(MK_REQUEST_ID_HEADER), mk_request_id(l->request));
+    if (!l->trace)
+        return;
+    char text[MK_TRACEPARENT_LEN];
+    struct mk_traceparent parent = {.flags = l->trace->is_sampled ? MK_TRACE_SAMPLED : 0};
+    memcpy(parent.trace_id, l->trace->trace_id, sizeof parent.trace_id);
+    memcpy(parent.span_id, l->trace->span_id, sizeof parent.span_id);
+    mk_traceparent_format(&parent, text);
+    mk_header_append(&l->text, MK_STR("traceparent"), mk_str_of(text, sizeof text));
+    if (l->trace->state.p)
+        mk_header_append(&l->text, MK_STR("tracestate"), l->trace->state);
+}
+
 static void headers_write_received(struct request_headers *l)
 {
     mk_str name, value;
@@ -354,6 +395,7 @@ static void headers_write_received(struct request_headers *l)
         if (role == MK_ROLE_DESTINATION && l->destination.p)
             value = l->destination;
         bool is_listed = role != MK_ROLE_SERVER && connection_options_has(l->named, name);
+        is_ours |= l->has_context && is_context_header(l, name);
         if (!is_ours && route_sends_header(l->route, role, name) && !is_listed)
             mk_header_append(&l->text, name, value);
     }
@@ -543,11 +585,15 @@ unsigned mk_proxy_request_build_headers(struct mk_proxy *p, struct mk_upstream_r
     const struct mk_proxy_route *route = p->route;
     struct request_headers l = {
         .request = request, .route = route, .named = &p->named, .limits_hops = p->hops.is_limited};
+    l.trace = mk_request_trace(request);
+    l.has_context = l.trace || mk_request_has_id(request);
     unsigned status = headers_reserve(&l);
     if (status)
         return status;
     mk_header_append(&l.text, MK_STR("Host"), host_to_send(&l));
     headers_write_received(&l);
+    if (MK_UNLIKELY(l.has_context))
+        headers_write_context(&l);
     if (route->forwarded == MK_PROXY_FORWARDED_REPLACE || route->forwarded == MK_PROXY_FORWARDED_APPEND) {
         size_t from = l.text.len;
         headers_write_forwarded(&l);
