@@ -8,6 +8,7 @@ import subprocess
 import textwrap
 from pathlib import Path
 
+import mmdb
 from certificates import make_authority
 from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
 
@@ -107,6 +108,9 @@ def bring_along(folder, text):
         if key == "UserFile":
             path.write_text(USERS)
             path.chmod(0o600)
+    for name in re.findall(r"(\S+\.mmdb)\b", text):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        mmdb.write(folder / name, {"192.0.2.0/24": {"country": {"iso_code": "DE"}, "autonomous_system_number": 64500}})
     for name in re.findall(r"\sfile:(\S+)", text):
         path, shipped = folder / name, ROOT / "conf/lists" / Path(name).name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +143,7 @@ def write_configuration(folder, text, page=None):
     """Writes the example with its system paths moved into `folder`; if a page is given, partial examples are completed."""
     user = pwd.getpwuid(os.geteuid()).pw_name
     text = complete(page, text) if page else text
-    text = re.sub(r"(?:(?<=\s)|(?<=file:))/(srv|var/log|run|etc/monkey|etc/letsencrypt|usr/share/monkey)\b", rf"{folder}/\1", text)
+    text = re.sub(r"(?:(?<=\s)|(?<=file:))/(srv|var/log|run|etc/monkey|etc/letsencrypt|usr/share/(?:monkey|GeoIP))\b", rf"{folder}/\1", text)
     text = re.sub(r"^(\s+User\s+).*", rf"\g<1>{user}", text, flags=re.MULTILINE)
     bring_along(folder, text)
     for certificate, key in re.findall(r"^\s+Certificate\s+(\S+) (\S+)", text, re.MULTILINE):

@@ -27,6 +27,8 @@ enum mk_condition_subject {
     MK_CONDITION_COOKIE = 512,     /**< `cookie NAME GLOB...` */
     MK_CONDITION_PARAMETER = 1024, /**< `parameter NAME GLOB...`: a parameter of the query */
     MK_CONDITION_FILE = 2048,      /**< `file`: the path is a file or folder of the host; reads the disk */
+    MK_CONDITION_COUNTRY = 4096,   /**< `country CODE...`: the country of the client address */
+    MK_CONDITION_ASN = 8192,       /**< `asn NUMBER...`: the network operator of the client address */
 };
 
 /** The conditions of a rule. All of them must be true. */

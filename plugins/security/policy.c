@@ -88,11 +88,11 @@ const struct mk_conf_table security_table = {
     .n = MK_LEN(keys),
     .help = MK_HELP("Access rules, and the client address behind trusted proxies."),
     .entry = parse_security_key,
-    .entry_syntax = "Allow|Deny [PATH...] [NETWORK...] [[not] SUBJECT VALUE...]..., or deny_hotlink PATH "
-                    "[HOST...]; SUBJECT "
-                    "is path, contains, from, method, referer, host, scheme, query, header NAME, cookie NAME "
-                    "or parameter "
-                    "NAME",
+    .entry_syntax =
+        "Allow|Deny [PATH...] [NETWORK...] [[not] SUBJECT VALUE...]..., or deny_hotlink PATH "
+        "[HOST...]; SUBJECT "
+        "is path, contains, from, method, referer, host, scheme, query, header NAME, cookie NAME, "
+        "parameter NAME, country or asn",
     .entry_help =
         MK_HELP("Access rules in order: the first match decides. Requests that match no rule are allowed."),
     .size = sizeof(struct security_settings),

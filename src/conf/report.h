@@ -21,6 +21,7 @@ struct mk_conf_source_pos {
 #define MK_CONF_REPORT_ARG(s) ((int)mk_min((s).len, 64)), ((s).p ? (s).p : "")
 
 struct mk_conf_list;
+struct mk_geo;
 
 enum mk_conf_severity { MK_CONF_ERROR, MK_CONF_WARNING };
 
@@ -42,6 +43,7 @@ struct mk_conf_report {
     size_t n_kept;
     size_t n_errors, n_warnings;    /* including dropped problems */
     bool no_memory;                 /* sticky: an allocation failed, so the result is incomplete */
+    const struct mk_geo *geo;       /* databases of addresses: setup/geo.c */
     struct mk_conf_list *lists;     /* lists of values that were read from files: setup/condition_file.c */
     const struct mk_arena *watched; /* arena in which the result is built; NULL: the arena of the report */
 };

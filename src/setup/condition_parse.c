@@ -168,6 +168,38 @@ static bool add_nothing(struct mk_condition_parser *p, mk_str word, bool is_quot
                                      "no value after `file`, which tests the path");
 }
 
+static bool add_country(struct mk_condition_parser *p, mk_str word, bool is_quoted)
+{
+    struct mk_condition *c = p->condition;
+    (void)is_quoted;
+    if (word.len == 0) {
+        c->matches_empty = true;
+        return true;
+    }
+    if (word.len != 2 || !mk_char_is_alpha(word.p[0]) || !mk_char_is_alpha(word.p[1]))
+        return mk_condition_parser_error(
+            p, word, "not a country",
+            "two letters (ISO 3166-1) such as DE, or \"\" for addresses without a country");
+    char *code = mk_conf_ctx_alloc(p->ctx, 2);
+    for (size_t i = 0; code && i < 2; i++)
+        code[i] = (char)(mk_char_lower(word.p[i]) - 'a' + 'A');
+    mk_str country = mk_str_of(code, 2);
+    return code && append(p, &c->words, &c->n_words, &country, sizeof country);
+}
+
+static bool add_asn(struct mk_condition_parser *p, mk_str word, bool is_quoted)
+{
+    struct mk_condition *c = p->condition;
+    uint64_t n = 0;
+    (void)is_quoted;
+    bool has_letters = mk_str_eq_nocase(mk_str_first(word, 2), MK_STR("AS"));
+    if (!mk_num_parse(mk_str_skip(word, has_letters ? 2 : 0), &n) || n == 0 || n > UINT32_MAX)
+        return mk_condition_parser_error(p, word, "not the number of an autonomous system",
+                                         "a number such as 64500");
+    uint32_t number = (uint32_t)n;
+    return append(p, &c->numbers, &c->n_numbers, &number, sizeof number);
+}
+
 /* ---- Subjects ---- */
 
 static const struct subject subjects[] = {
@@ -183,6 +215,8 @@ static const struct subject subjects[] = {
     {MK_STR_INIT("cookie"), MK_CONDITION_COOKIE, add_text, true},
     {MK_STR_INIT("parameter"), MK_CONDITION_PARAMETER, add_text, true},
     {MK_STR_INIT("file"), MK_CONDITION_FILE, add_nothing, false},
+    {MK_STR_INIT("country"), MK_CONDITION_COUNTRY, add_country, false},
+    {MK_STR_INIT("asn"), MK_CONDITION_ASN, add_asn, false},
 };
 
 static const struct subject *find_subject(const struct mk_condition_parser *p, mk_str word)
@@ -267,6 +301,19 @@ static bool build_networks(struct mk_condition_parser *p)
     return memory;
 }
 
+static bool find_databases(struct mk_condition_parser *p)
+{
+    struct mk_condition *c = p->condition;
+    if (!(c->subject & (MK_CONDITION_COUNTRY | MK_CONDITION_ASN)))
+        return true;
+    c->geo = p->ctx->report->geo;
+    if (c->geo || p->ctx->report->n_errors) /* perhaps the database could not be opened */
+        return true;
+    mk_conf_ctx_error(p->ctx, MK_STR_NULL, "`%s` without a database: expected `GeoDatabase FILE` in [SERVER]",
+                      c->subject == MK_CONDITION_ASN ? "asn" : "country");
+    return false;
+}
+
 static bool end_condition(struct mk_condition_parser *p)
 {
     struct mk_condition *c = p->condition;
@@ -274,7 +321,7 @@ static bool end_condition(struct mk_condition_parser *p)
         return true;
     if (p->named.p && c->subject != MK_CONDITION_FILE)
         return mk_condition_parser_error(p, p->named, "without a value", "a value after it");
-    return build_globs(p) && build_networks(p);
+    return find_databases(p) && build_globs(p) && build_networks(p);
 }
 
 /* ---- Words ---- */

@@ -2,6 +2,7 @@
 #include "setup/config_loader.h"
 
 #include "conf/bind.h"
+#include "setup/geo.h"
 #include "setup/keys.h"
 
 struct mk_vhost_config *mk_config_loader_add_host(struct mk_config_loader *l,
@@ -26,5 +27,7 @@ mk_err mk_config_loader_bind_server(struct mk_config_loader *l)
         server = server->next;
     if (server)
         server->table = &mk_keys_server;
-    return mk_conf_bind(&mk_keys_server, server, &l->g->server, &l->g->arena, l->report);
+    mk_err e = mk_conf_bind(&mk_keys_server, server, &l->g->server, &l->g->arena, l->report);
+    mk_geo_open(&mk_keys_server, server, &l->g->server.geo_databases, &l->g->arena, l->report);
+    return e;
 }

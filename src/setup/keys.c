@@ -251,6 +251,11 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_TEXT,
      SERVER(pid_file),
      .help = MK_HELP("The file that contains the process ID of the master while it runs.")},
+    {.name = "GeoDatabase",
+     .type = MK_CONF_WORDS,
+     SERVER(geo_databases),
+     .help = MK_HELP(
+         "Databases of addresses in the format of MaxMind (.mmdb), for the conditions `country` and `asn`.")},
     {.name = "Sandbox",
      .type = MK_CONF_BOOL,
      SERVER(sandbox),

@@ -82,6 +82,7 @@ struct mk_server_settings {
     uint16_t port; /* port for a Listen with only an address, as in Monkey before 1.6 */
     unsigned workers;
     mk_str pid_file, user, group;
+    struct mk_conf_words geo_databases;
     bool hide_version, keep_alive, fdt, sandbox;
     unsigned overcapacity; /* enum mk_overcapacity */
     mk_str default_type;

@@ -17,6 +17,19 @@ enum mk_referer_kind {
     MK_REFERER_SIBLINGS = 4, /* pages of hosts with the same last two labels */
 };
 
+/* What the databases know about an address. */
+struct mk_geo_record {
+    char country[2]; /* ISO 3166-1, in capitals; zero: unknown */
+    uint32_t asn;    /* number of the autonomous system; 0: unknown */
+};
+
+/* A database of addresses. */
+struct mk_geo {
+    const struct mk_geo *next;
+    /* Sets the members of *out that the database knows. */
+    void (*find)(const struct mk_geo *geo, const struct mk_addr *addr, struct mk_geo_record *out);
+};
+
 struct mk_condition {
     struct mk_condition *next;
     enum mk_condition_subject subject;
@@ -30,10 +43,13 @@ struct mk_condition {
     const struct mk_network_set **sets;   /* networks of files */
     const struct mk_glob_set **globs;     /* of files, and those that are written in the condition */
     struct mk_regex **regexes;
-    mk_str *words; /* PATH: regular expressions; METHOD: unknown methods; REFERER: hosts; schemes */
-    size_t n_paths, n_networks, n_sets, n_globs, n_regexes, n_words;
+    mk_str *words;     /* PATH: regular expressions; METHOD: unknown methods; REFERER: hosts; schemes;
+                        * countries */
+    uint32_t *numbers; /* autonomous systems */
+    size_t n_paths, n_networks, n_sets, n_globs, n_regexes, n_words, n_numbers;
     unsigned methods; /* MK_METHOD_BITs */
     unsigned kinds;   /* enum mk_referer_kind */
+    const struct mk_geo *geo;
 };
 
 struct mk_conditions {
@@ -44,6 +60,9 @@ struct mk_conditions {
 /* Does the Referer match the condition? */
 bool mk_condition_referer_matches(const struct mk_condition *c, const struct mk_request *request,
                                   mk_str referer);
+
+/* Does the country or the autonomous system of the address match the condition? */
+bool mk_condition_geo_matches(const struct mk_condition *c, const struct mk_addr *addr);
 
 /* Remembers the results of expensive searches: clients send the same headers with each request. One per
  * worker, which has the sets of a single configuration. */

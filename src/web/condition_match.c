@@ -219,6 +219,9 @@ static enum mk_regex_result subject_matches(const struct mk_condition *c, struct
         return parameter_matches(c, r);
     case MK_CONDITION_FILE:
         return result_of(file_exists(r));
+    case MK_CONDITION_COUNTRY:
+    case MK_CONDITION_ASN:
+        return result_of(mk_condition_geo_matches(c, mk_request_client_addr(r)));
     }
     return MK_REGEX_NO_MATCH;
 }
@@ -241,9 +244,13 @@ enum mk_regex_result mk_conditions_match_path(const struct mk_conditions *condit
 
 bool mk_conditions_match_addr(const struct mk_conditions *conditions, const struct mk_addr *addr)
 {
-    for (const struct mk_condition *c = conditions->first; c; c = c->next)
+    for (const struct mk_condition *c = conditions->first; c; c = c->next) {
         if (c->subject == MK_CONDITION_FROM && address_matches(c, addr) == c->is_negated)
             return false;
+        if (c->subject & (MK_CONDITION_COUNTRY | MK_CONDITION_ASN) &&
+            mk_condition_geo_matches(c, addr) == c->is_negated)
+            return false;
+    }
     return true;
 }
 

@@ -66,7 +66,8 @@ def build(tmp_path):
     return Build(tmp_path)
 
 
-@pytest.mark.parametrize("package, feature, layer", [("libpcre2-8", "regular expressions", "regex"), ("libnghttp2", "HTTP/2", "http2")])
+@pytest.mark.parametrize("package, feature, layer", [("libpcre2-8", "regular expressions", "regex"), ("libnghttp2", "HTTP/2", "http2"),
+                                                     ("libmaxminddb", "countries and network operators", "geo")])
 def test_next_build_notices_an_added_or_removed_library(build, package, feature, layer):
     build.configure()
     assert build.features()[0] == []
@@ -93,7 +94,7 @@ def test_option_off_leaves_out_a_layer_and_its_plugins(build, option, layer, plu
     assert not any(f"monkey-{name}.so" in build.text("build.ninja") for name in others)
 
 
-@pytest.mark.parametrize("option, package", [("MK_PCRE2", "libpcre2-8"), ("MK_HTTP2", "libnghttp2")])
+@pytest.mark.parametrize("option, package", [("MK_PCRE2", "libpcre2-8"), ("MK_HTTP2", "libnghttp2"), ("MK_MAXMINDDB", "libmaxminddb")])
 def test_library_option_on_requires_and_off_ignores_the_library(build, option, package):
     done = build.try_configure(f"-D{option}=ON")
     assert done.returncode == 1 and f"{option} is ON, and pkg-config does not find {package}" in done.stderr
@@ -121,7 +122,7 @@ def test_build_without_libraries_links_only_libc(build):
         build.add(name)
     build.configure("-DMK_LIBRARIES=OFF", "-DMK_TLS=AUTO")
     found, missing = build.features()
-    assert found == [] and len(missing) == 8
+    assert found == [] and len(missing) == 9
     links = re.search(r"^build monkey: .*?^  LINK_LIBRARIES = ([^\n]*)", build.text("build.ninja"), re.MULTILINE | re.DOTALL)
     assert {word for word in links[1].split() if word.startswith("-l") or ".so" in word} <= {"-ldl"}
 

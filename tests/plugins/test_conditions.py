@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import mmdb
 import regexes
 from monkey import PROGRAM, SECONDS
 from security_server import guard, is_refused, status
@@ -385,3 +386,78 @@ def test_conditions_survive_the_printed_configuration(routed):
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     at = lines.index("When header X-A 1 not from 10.0.0.0/8")
     assert lines[at + 1] == "/a.txt status 410"
+
+
+# ---- Countries and autonomous systems ----
+
+WITHOUT_GEO = "countries" in subprocess.run([PROGRAM, "-V"], capture_output=True, text=True, check=True).stdout.partition("without")[2]
+geo = pytest.mark.skipif(WITHOUT_GEO, reason="built without libmaxminddb")
+
+
+@pytest.fixture
+def located(guarded, tmp_path):
+    mmdb.write(tmp_path / "country.mmdb", {"192.0.2.0/24": {"country": {"iso_code": "DE"}}, "198.51.100.0/25": {"country": {"iso_code": "FR"}},
+                                           "2001:db8::/32": {"country": {"iso_code": "DE"}}, "203.0.113.0/24": {"country": {"x": "y"}}})
+    mmdb.write(tmp_path / "asn.mmdb", {"192.0.2.0/25": {"autonomous_system_number": 64500}, "2001:db8:1::/48": {"autonomous_system_number": 64501}})
+
+    def start(rules, databases="country.mmdb asn.mmdb", **how):
+        return guarded("TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For\n" + rules, server=f"    GeoDatabase {databases}\n", **how)
+    return start
+
+
+def place(server, address, target="/"):
+    return code(server, target, X_Forwarded_For=address)
+
+
+@geo
+def test_country_of_the_client_selects_requests(located):
+    server = located("Deny country de\nDeny /a/* country \"\"")
+    for address in ("192.0.2.1", "192.0.2.255", "2001:db8::1", "2001:db8:ffff::"):
+        assert place(server, address) == 403
+    for address in ("198.51.100.1", "198.51.100.200", "203.0.113.1", "2001:db9::1", "192.0.3.0"):
+        assert place(server, address) == 200
+    assert place(server, "198.51.100.1", "/a/x.txt") == 200 and place(server, "198.51.100.200", "/a/x.txt") == 403
+    assert place(server, "203.0.113.1", "/a/x.txt") == 403
+
+
+@geo
+def test_autonomous_system_of_the_client_selects_requests(located):
+    server = located("Deny asn AS64500 64501\nDeny /a/* not country DE FR")
+    assert place(server, "192.0.2.1") == 403 and place(server, "2001:db8:1::9") == 403
+    assert place(server, "192.0.2.200") == 200 and place(server, "2001:db8:2::") == 200
+    assert place(server, "192.0.2.200", "/a/x.txt") == 200 and place(server, "203.0.113.1", "/a/x.txt") == 403
+
+
+@geo
+def test_databases_are_opened_again_at_reload(located, tmp_path):
+    server = located("Deny country DE")
+    assert place(server, "192.0.2.1") == 403
+    mmdb.write(tmp_path / "new.mmdb", {"192.0.2.0/24": {"country": {"iso_code": "FR"}}})
+    (tmp_path / "new.mmdb").rename(tmp_path / "country.mmdb")
+    server.tell(1)
+    server.err.wait_for("the new configuration serves")
+    assert place(server, "192.0.2.1") == 200
+    (tmp_path / "bad.mmdb").write_bytes(b"\xab\xcd\xefMaxMind.com" + bytes(100))
+    (tmp_path / "bad.mmdb").rename(tmp_path / "country.mmdb")
+    server.tell(1)
+    server.err.wait_for(r"monkey\.conf:\d+:\d+: .*cannot open the database .*country\.mmdb: ")
+    assert place(server, "192.0.2.1") == 200
+
+
+@geo
+@pytest.mark.parametrize("rules,databases,message", [
+    ("Deny country DE", "none.mmdb", "cannot open the database"), ("Deny country Germany", "country.mmdb", "`Germany` is not a country"),
+    ("Deny asn x", "asn.mmdb", "`x` is not the number of an autonomous system"), ("Deny asn 0", "asn.mmdb", "`0` is not the number"),
+])
+def test_invalid_countries_are_rejected(located, rules, databases, message):
+    server = located(rules, databases, expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert message in server.err.text
+
+
+def test_country_without_a_database_is_an_error(guarded):
+    server = guarded("Deny country DE", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert "`country` without a database: expected `GeoDatabase FILE` in [SERVER]" in server.err.text

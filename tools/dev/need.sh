@@ -33,6 +33,7 @@ full    libqrencode-dev  pkg-config libqrencode
 full    liblmdb-dev      pkg-config lmdb
 full    libsqlite3-dev   pkg-config sqlite3
 full    libpq-dev        pkg-config libpq
+full    libmaxminddb-dev pkg-config libmaxminddb
 
 check   g++              command g++
 check   libcmocka-dev    pkg-config cmocka
