@@ -174,7 +174,7 @@ bool mk_headers_next(const struct mk_headers *fields, enum mk_header_id id, unsi
     if (!first)
         return false;
     for (unsigned i = *at ? *at : first - 1; i < fields->n; i++) {
-        if ((fields->at[i].id & ~(unsigned)MK_HEADER_SET_BY_SERVER) == id) {
+        if (fields->at[i].id == id) {
             *at = i + 1;
             *value = fields->at[i].value;
             return true;

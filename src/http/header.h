@@ -79,10 +79,6 @@ enum mk_header_id {
     MK_HEADER_IDS
 };
 
-/* Flag of mk_header_field.id: the server has set the header (mk_request_set_header()). */
-enum { MK_HEADER_SET_BY_SERVER = 0x80 };
-_Static_assert((int)MK_HEADER_IDS <= (int)MK_HEADER_SET_BY_SERVER, "IDs and the flag fit into a byte");
-
 /* Is the header hop-by-hop or a framing header (RFC 9110, section 7.6.1), regardless of Connection? */
 static inline bool mk_header_is_hop_by_hop(unsigned id)
 {
@@ -106,7 +102,7 @@ enum { MK_HEADERS_MAX = 250 };
 /* A field line. Name and value are not copied; the value has no surrounding white space. */
 struct mk_header_field {
     mk_str name, value;
-    uint8_t id; /* an enum mk_header_id, with MK_HEADER_SET_BY_SERVER in a request changed by a hook */
+    uint8_t id; /* an enum mk_header_id */
 };
 
 /* Maximum number of elements of Connection per message, including empty elements. There is a limit because

@@ -21,7 +21,6 @@ static const uint8_t by_id[256] = {
     [MK_HEADER_X_FORWARDED_FOR] = MK_ROLE_FORWARDED,
     [MK_HEADER_X_FORWARDED_HOST] = MK_ROLE_FORWARDED,
     [MK_HEADER_X_FORWARDED_PROTO] = MK_ROLE_FORWARDED,
-    [MK_HEADER_SET_BY_SERVER... UINT8_MAX] = MK_ROLE_SERVER,
 };
 
 /* Names without an id, in lower case. */

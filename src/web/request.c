@@ -101,6 +101,8 @@ bool mk_request_header_at(const struct mk_request *r, size_t i, mk_str *name, mk
 enum mk_header_role mk_request_header_role(const struct mk_request *r, size_t i)
 {
     const struct mk_header_field *f = visible_header_at(r, i);
+    if (f && mk_request_header_is_set(r, (size_t)(f - r->fields.at)))
+        return MK_ROLE_SERVER;
     return f ? mk_header_role_of_id((enum mk_header_id)f->id, f->name) : MK_ROLE_NONE;
 }
 

@@ -6,9 +6,6 @@
 
 #include "base/err.h"
 
-/* Lines in the copy: every index fits into mk_headers.first, which stores 1 + index in a byte. */
-enum { LINES_MAX = 254 };
-
 /* May a hook change headers with this role? The server itself needs the others as the client sent them, or
  * writes them itself. */
 static bool is_changeable_role(enum mk_header_role role, bool removes)
@@ -66,38 +63,40 @@ static bool is_same_variable(mk_str a, mk_str b)
 /* Ensures that request->fields is a copy. Returns 0 or -ENOMEM. */
 static int copy_received_headers(struct mk_request *r)
 {
-    if (r->received_headers)
+    if (r->header_changes)
         return 0;
-    struct mk_headers *received = mk_arena_alloc(r->arena, sizeof *received);
-    struct mk_header_field *at = mk_arena_alloc(r->arena, LINES_MAX * sizeof *at);
-    if (!received || !at)
+    struct mk_request_header_changes *c = mk_arena_alloc(r->arena, sizeof *c);
+    if (!c)
         return -ENOMEM;
-    *received = r->fields;
-    r->received_headers = received;
+    c->received = r->fields;
+    memset(c->is_set, 0, sizeof c->is_set);
     if (r->fields.n)
-        memcpy(at, r->fields.at, r->fields.n * sizeof *at);
-    r->fields.at = at;
+        memcpy(c->at, r->fields.at, r->fields.n * sizeof *c->at);
+    r->fields.at = c->at;
+    r->header_changes = c;
     return 0;
 }
 
-static void index_header(struct mk_headers *fields, unsigned i)
+static void index_line(struct mk_headers *fields, unsigned i)
 {
-    unsigned id = fields->at[i].id & ~(unsigned)MK_HEADER_SET_BY_SERVER;
-    if (!fields->first[id])
-        fields->first[id] = (uint8_t)(i + 1);
+    uint8_t *first = &fields->first[fields->at[i].id];
+    if (!*first)
+        *first = (uint8_t)(i + 1);
 }
 
-static void remove_lines(struct mk_headers *fields, mk_str name)
+static void remove_lines(struct mk_request *r, mk_str name)
 {
+    bool *is_set = r->header_changes->is_set;
     struct mk_headers kept;
-    mk_headers_init(&kept, fields->at);
-    for (unsigned i = 0; i < fields->n; i++) {
-        if (is_same_variable(fields->at[i].name, name))
+    mk_headers_init(&kept, r->fields.at);
+    for (unsigned i = 0; i < r->fields.n; i++) {
+        if (is_same_variable(r->fields.at[i].name, name))
             continue;
-        kept.at[kept.n] = fields->at[i];
-        index_header(&kept, kept.n++);
+        kept.at[kept.n] = r->fields.at[i];
+        is_set[kept.n] = is_set[i];
+        index_line(&kept, kept.n++);
     }
-    *fields = kept;
+    r->fields = kept;
 }
 
 static bool has_line(const struct mk_headers *fields, mk_str name)
@@ -108,18 +107,18 @@ static bool has_line(const struct mk_headers *fields, mk_str name)
     return false;
 }
 
-/* The id marks the line as the server's: a client cannot make it hop-by-hop by naming it in Connection. */
 static int append_line(struct mk_request *r, mk_str name, mk_str value)
 {
-    unsigned i = r->fields.n, id = mk_header_find_id(name);
+    unsigned i = r->fields.n;
     struct mk_header_field line = {.name = mk_arena_copy(r->arena, name),
                                    .value = mk_arena_copy(r->arena, mk_str_trim(value)),
-                                   .id = (uint8_t)(id | MK_HEADER_SET_BY_SERVER)};
+                                   .id = (uint8_t)mk_header_find_id(name)};
     if (!line.name.p || !line.value.p)
         return -ENOMEM;
     r->fields.at[i] = line;
+    r->header_changes->is_set[i] = true;
     r->fields.n++;
-    index_header(&r->fields, i);
+    index_line(&r->fields, i);
     return 0;
 }
 
@@ -130,8 +129,8 @@ static int change_header(struct mk_request *r, mk_str name, mk_str value, bool r
     if (copy_received_headers(r))
         return -ENOMEM;
     if (replaces)
-        remove_lines(&r->fields, name);
-    return r->fields.n < LINES_MAX ? append_line(r, name, value) : -E2BIG;
+        remove_lines(r, name);
+    return r->fields.n < MK_REQUEST_HEADERS_MAX ? append_line(r, name, value) : -E2BIG;
 }
 
 int mk_request_set_header(struct mk_request *r, mk_str name, mk_str value)
@@ -152,7 +151,7 @@ int mk_request_remove_header(struct mk_request *r, mk_str name)
         return 0;
     if (copy_received_headers(r))
         return -ENOMEM;
-    remove_lines(&r->fields, name);
+    remove_lines(r, name);
     return 0;
 }
 

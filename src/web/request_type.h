@@ -49,6 +49,17 @@ enum { MK_REQUEST_ID_MAX = 64 }; /* maximum length of an ID that a proxy may set
 
 struct mk_attempt;
 struct mk_trace;
+
+/* Lines of a changed set of headers: every index fits into mk_headers.first, which stores 1 + index. */
+enum { MK_REQUEST_HEADERS_MAX = 254 };
+
+/* Exists once a hook has changed the headers, which are then a copy in the request's arena. */
+struct mk_request_header_changes {
+    struct mk_headers received;          /* as the client sent them */
+    bool is_set[MK_REQUEST_HEADERS_MAX]; /* the i-th of the changed headers was set by a hook */
+    struct mk_header_field at[MK_REQUEST_HEADERS_MAX];
+};
+
 struct mk_request_attachment;
 struct mk_header;
 struct mk_vhosts;
@@ -86,11 +97,11 @@ struct mk_request {
     mk_str forwarded_vhost_name; /* set by a server in front of this one; absent: none */
     struct mk_request_target received;
     struct mk_headers fields;
-    const struct mk_headers *received_headers; /* headers as received; NULL: no hook has changed them */
-    uint64_t length;                           /* body length; MK_REQUEST_LENGTH_UNKNOWN: not declared */
-    mk_str tunnel;  /* protocol requested by Upgrade or extended CONNECT; absent: none */
-    mk_str upgrade; /* like `tunnel`, for a request with a body or a method other than GET */
-    int64_t now;    /* time of arrival in seconds since 1970 */
+    struct mk_request_header_changes *header_changes; /* NULL: no hook has changed the headers */
+    uint64_t length; /* body length; MK_REQUEST_LENGTH_UNKNOWN: not declared */
+    mk_str tunnel;   /* protocol requested by Upgrade or extended CONNECT; absent: none */
+    mk_str upgrade;  /* like `tunnel`, for a request with a body or a method other than GET */
+    int64_t now;     /* time of arrival in seconds since 1970 */
     uint64_t now_ms;
     struct mk_trailers *trailers; /* NULL: none, or the body has not ended */
 
@@ -124,15 +135,22 @@ static inline bool mk_request_is_secure(const struct mk_request *request)
 /* The headers as the client sent them. */
 static inline const struct mk_headers *mk_request_received_headers(const struct mk_request *request)
 {
-    return MK_UNLIKELY(request->received_headers != NULL) ? request->received_headers : &request->fields;
+    return MK_UNLIKELY(request->header_changes != NULL) ? &request->header_changes->received
+                                                        : &request->fields;
+}
+
+/* Was the i-th header set by a hook? */
+static inline bool mk_request_header_is_set(const struct mk_request *request, size_t i)
+{
+    return MK_UNLIKELY(request->header_changes != NULL) && request->header_changes->is_set[i];
 }
 
 /* Drops the changes of hooks, which run again after a rewrite. */
 static inline void mk_request_restore_headers(struct mk_request *request)
 {
-    if (MK_UNLIKELY(request->received_headers != NULL))
-        request->fields = *request->received_headers;
-    request->received_headers = NULL;
+    if (MK_UNLIKELY(request->header_changes != NULL))
+        request->fields = request->header_changes->received;
+    request->header_changes = NULL;
 }
 
 struct mk_log;
