@@ -269,6 +269,24 @@ def test_address_or_password_recipe_accepts_either(recipes):
     assert ask(server, "/intern/a").status == 401
 
 
+def test_single_sign_on_recipe_asks_the_service(recipes):
+    def decide(request):
+        if request.target != "/oauth2/auth":
+            return response(f"page {request.target}")
+        known = "_oauth2_proxy" in (request.get("Cookie") or "")
+        return response("", "202 Accepted", [("X-Auth-Request-User", "ana")]) if known else response("", "401 Unauthorized")
+
+    with Backend(decide) as service, Backend() as program:
+        server = recipes.serve("Single sign-on with Authelia or oauth2-proxy", change=lambda text: with_servers(
+            ["127.0.0.1:4180", "127.0.0.1:3000"], [service, program], text))
+        reply = ask(server, "/a?b", host="app.example.org", fields=[("X-Auth-Request-User", "root")])
+        assert reply.status == 302 and reply["Location"] == "/oauth2/start?rd=http%3A%2F%2Fapp.example.org%2Fa%3Fb" and not program.requests
+        assert ask(server, "/oauth2/start?rd=x", host="app.example.org").text == "page /oauth2/start?rd=x"
+        for _ in range(2):
+            assert ask(server, "/a", host="app.example.org", fields=[("Cookie", "_oauth2_proxy=x")]).status == 200
+            assert program.requests[-1].all("X-Auth-Request-User") == ["ana"]
+
+
 def test_address_recipe_rejects_other_addresses(recipes):
     recipes.file("/srv/www/admin/a", "for us")
     server = recipes.serve("Allow only some addresses")
