@@ -159,6 +159,48 @@ static enum mk_verdict handler_decline(struct mk_upstream_handler *h, enum mk_ve
     return verdict;
 }
 
+/* ---- Error pages of this server in place of the backend's ---- */
+
+enum { DISCARDED_MAX = 64 * 1024 };
+
+/* The headers that tell the client what to do about the error. Copied, because the upstream request ends
+ * before the response is sent. */
+static int handler_copy_error_headers(struct mk_upstream_handler *h)
+{
+    static const mk_str names[] = {MK_STR_INIT("Retry-After"), MK_STR_INIT("WWW-Authenticate"),
+                                   MK_STR_INIT("Allow")};
+    mk_str name, value;
+    int e = 0;
+    for (size_t i = 0; e != -ENOMEM && mk_upstream_request_header_at(h->upstream, i, &name, &value); i++)
+        for (size_t k = 0; k < MK_LEN(names); k++)
+            if (mk_str_eq_nocase(name, names[k]))
+                e = mk_response_add_header(h->response, name, value);
+    return e == -ENOMEM ? e : 0;
+}
+
+/* Discards the backend's page, so that its connection can be reused; of a long page only the beginning. Then
+ * the server writes its own. */
+MK_COLD static enum mk_verdict handler_intercept(struct mk_upstream_handler *h)
+{
+    char buf[4096];
+    int64_t length = mk_upstream_request_length(h->upstream);
+    ssize_t n = length > DISCARDED_MAX && mk_request_method(h->request) != MK_METHOD_HEAD ? 0 : 1;
+    while (n > 0 && h->discarded < DISCARDED_MAX &&
+           (n = mk_upstream_request_read(h->upstream, buf, sizeof buf)) > 0)
+        h->discarded += (size_t)n;
+    if (n == -EAGAIN && h->discarded < DISCARDED_MAX)
+        return MK_WAIT;
+    unsigned status = handler_copy_error_headers(h) ? 503 : mk_upstream_request_status(h->upstream);
+    (void)mk_response_set_status(h->response, status);
+    return handler_decline(h, MK_ERROR);
+}
+
+static bool handler_is_intercepted(const struct mk_upstream_handler *h)
+{
+    return MK_UNLIKELY(h->intercepts != NULL) &&
+           mk_route_statuses_have(h->intercepts, mk_upstream_request_status(h->upstream));
+}
+
 static enum mk_verdict handler_read_head(struct mk_upstream_handler *h)
 {
     enum mk_verdict verdict;
@@ -176,6 +218,8 @@ static enum mk_verdict handler_read_head(struct mk_upstream_handler *h)
         return handler_open_tunnel(h);
     if (h->ops->replace && h->ops->replace(h, &verdict))
         return handler_decline(h, verdict);
+    if (handler_is_intercepted(h))
+        return handler_intercept(h);
     mk_upstream_handler_move(h, MK_HANDLER_BODY);
     return h->ops->copy_head(h) || handler_set_body(h) ? handler_error(h, 503) : MK_DONE;
 }

@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "upstream/request_body.h"
+#include "upstream/route_option.h"
 
 enum mk_upstream_handler_step {
     MK_HANDLER_RECEIVE_BODY, /* receiving the request body */
@@ -27,8 +28,11 @@ struct mk_upstream_handler {
     struct mk_response *response;
     struct mk_upstream_request *upstream; /* NULL: not started or already freed */
     struct mk_request_body body;
-    struct mk_state step; /* enum mk_upstream_handler_step */
-    bool spools;          /* spool the response, so that a slow client does not occupy the connection */
+    struct mk_state step;                       /* enum mk_upstream_handler_step */
+    const struct mk_route_statuses *intercepts; /* responses that become error pages of this server; NULL:
+                                                 * none */
+    size_t discarded;                           /* bytes of the body of such a response */
+    bool spools; /* spool the response, so that a slow client does not occupy the connection */
 };
 
 /* Callbacks of a handler. */
@@ -58,8 +62,8 @@ static inline void mk_upstream_handler_move(struct mk_upstream_handler *h, enum 
     mk_state_move(&h->step, &mk_upstream_handler_machine, h, to);
 }
 
-/* Handles the first call to a handler. `h` is zeroed except for ops, request, response, spools, and the
- * body's mode and upgrade. */
+/* Handles the first call to a handler. `h` is zeroed except for ops, request, response, spools,
+ * intercepts, and the body's mode and upgrade. */
 enum mk_verdict mk_upstream_handler_start(struct mk_upstream_handler *h);
 /* Returns the state of the handler on later calls. NULL: this is the first call. */
 static inline struct mk_upstream_handler *mk_upstream_handler_of(const struct mk_request *request)

@@ -30,6 +30,7 @@ struct cgi_route {
     struct mk_header *set;
     size_t n_set;
     bool streams;
+    const struct mk_route_statuses *intercepts;
     bool passes_underscores, passes_forwarded;
     bool raw_paths; /* allow paths that the program may interpret as paths of other routes */
     struct mk_upstream_limits limits;
@@ -88,6 +89,12 @@ static bool option_read_set(const struct mk_route_option *o)
     return mk_conf_ctx_append(o->ctx, &r->set, &r->n_set, &field, sizeof field);
 }
 
+static bool option_read_intercept(const struct mk_route_option *o)
+{
+    struct cgi_route *r = o->route;
+    return mk_route_option_read_statuses(o, &r->intercepts);
+}
+
 static const char *const checked_or_raw[] = {"checked", "raw"};
 static const char *const off_or_on[] = {"off", "on"};
 static const char *const off_or_pass[] = {"off", "pass"};
@@ -96,6 +103,7 @@ static const struct mk_route_option_type cgi_options[] = {
     {"root", .read = option_read_root},
     {"split", .read = option_read_split},
     {"set", .read = option_read_set},
+    {"intercept_errors", .read = option_read_intercept},
     {"stream", MK_ROUTE_OPTION_FLAG(struct cgi_route, streams)},
     {"paths", MK_ROUTE_OPTION_CHOICE(struct cgi_route, raw_paths, checked_or_raw)},
     {"underscores", MK_ROUTE_OPTION_CHOICE(struct cgi_route, passes_underscores, off_or_on)},
@@ -333,6 +341,7 @@ static enum mk_verdict cgi_start(struct mk_request *request, struct mk_response 
                     .request = request,
                     .response = response,
                     .spools = !route->streams,
+                    .intercepts = route->intercepts,
                     .body = {.mode = streams ? MK_REQUEST_BODY_STREAM : MK_REQUEST_BODY_BUFFER}},
         .route = route,
         .script_name = name,
@@ -368,7 +377,8 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
 
 #define FORM                                                                                                 \
     "SERVER, which is HOST:PORT, unix:/path or the Name of an [UPSTREAM], then [root=FOLDER] "               \
-    "[split=.EXTENSION|off] [set=NAME=VALUE] [stream] [paths=checked|raw] "                                  \
+    "[split=.EXTENSION|off] [set=NAME=VALUE] [intercept_errors=on|off|STATUS,...] [stream] "                 \
+    "[paths=checked|raw] "                                                                                   \
     "[underscores=off|on] [forwarded=off|pass] " MK_UPSTREAM_LIMITS_SYNTAX
 
 static const char *const needs[] = {"upstream", NULL};

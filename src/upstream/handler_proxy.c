@@ -414,6 +414,7 @@ static void proxy_init(struct mk_proxy *p, struct mk_request *request, struct mk
                     .request = request,
                     .response = response,
                     .spools = !route->streams && !mk_proxy_route_is_local(route),
+                    .intercepts = route->intercepts,
                     .body = {.sends_trailer = proxy_sends_trailer,
                              .mode = route->streams                   ? MK_REQUEST_BODY_STREAM
                                      : mk_proxy_route_is_local(route) ? MK_REQUEST_BODY_BUFFER_SMALL

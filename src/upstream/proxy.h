@@ -52,6 +52,7 @@ struct mk_proxy_route {
     struct mk_upstream *mirror; /* upstream that receives copies of requests; NULL: none */
     unsigned share;             /* share of requests in units of MK_PROXY_SHARE_ALL; 0: not set */
     mk_str secret;              /* shared secret of the local backend; absent: requests are not signed */
+    const struct mk_route_statuses *intercepts; /* statuses whose responses become our error pages */
     bool limits_tunnel;
     uint32_t tunnel_ms; /* tunnel timeout; 0: no limit */
     struct mk_upstream_limits limits;

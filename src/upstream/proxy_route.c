@@ -11,7 +11,8 @@ const char mk_proxy_route_form[] =
     "then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
-    "[destination=path|absolute] [paths=checked|raw] [underscores=off|on] [tunnel=TIME] [stream] "
+    "[destination=path|absolute] [paths=checked|raw] [underscores=off|on] "
+    "[intercept_errors=on|off|STATUS,...] [tunnel=TIME] [stream] "
     "[mirror=http[s]|h2[c]://SERVER] "
     "[share=PERCENT] " MK_UPSTREAM_LIMITS_SYNTAX;
 
@@ -128,6 +129,12 @@ static bool option_read_tunnel(const struct mk_route_option *o)
     return r->limits_tunnel = mk_conf_ctx_time(o->ctx, o->value, &r->tunnel_ms);
 }
 
+static bool option_read_intercept(const struct mk_route_option *o)
+{
+    struct mk_proxy_route *r = o->route;
+    return mk_route_option_read_statuses(o, &r->intercepts);
+}
+
 static const char *const checked_or_raw[] = {"checked", "raw"};
 static const char *const off_or_on[] = {"off", "on"};
 static const char *const path_or_absolute[] = {"path", "absolute"};
@@ -146,6 +153,7 @@ static const struct mk_route_option_type proxy_options[] = {
     {"destination", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, absolute_destination, path_or_absolute)},
     {"paths", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, raw_paths, checked_or_raw)},
     {"underscores", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, passes_underscores, off_or_on)},
+    {"intercept_errors", .read = option_read_intercept},
     {"stream", MK_ROUTE_OPTION_FLAG(struct mk_proxy_route, streams)},
     {"mirror", .read = option_read_mirror},
     {"share", .read = option_read_mirror_share},

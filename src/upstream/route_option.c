@@ -19,6 +19,39 @@ bool mk_route_option_fail(const struct mk_route_option *o, const char *expected)
     return false;
 }
 
+/* ---- Error statuses ---- */
+
+/* Parses "404" or "5xx". */
+static bool statuses_add(struct mk_route_statuses *s, mk_str word)
+{
+    uint64_t n;
+    bool is_class = word.len == 3 && mk_str_eq(mk_str_skip(word, 1), MK_STR("xx"));
+    if (!mk_num_parse(is_class ? mk_str_first(word, 1) : word, &n))
+        return false;
+    uint64_t first = is_class ? n * 100 : n, last = is_class ? first + 99 : first;
+    if (first < 400 || last > 599)
+        return false;
+    for (uint64_t i = first - 400; i <= last - 400; i++)
+        s->bits[i / 64] |= UINT64_C(1) << (i % 64);
+    return true;
+}
+
+bool mk_route_option_read_statuses(const struct mk_route_option *o, const struct mk_route_statuses **out)
+{
+    mk_str list = mk_str_eq(o->value, MK_STR("on")) ? MK_STR("4xx,5xx") : o->value;
+    struct mk_route_statuses *s = mk_conf_ctx_alloc(o->ctx, sizeof *s);
+    *out = NULL;
+    if (!s || mk_str_eq(list, MK_STR("off")))
+        return s;
+    while (list.p)
+        if (!statuses_add(s, mk_str_cut(&list, ',')))
+            return mk_route_option_fail(o, "`on`, `off`, or statuses from 400 to 599 such as `404,5xx`");
+    *out = s;
+    return true;
+}
+
+/* ---- Options ---- */
+
 static void option_store(const struct mk_route_option_type *type, void *route, unsigned value)
 {
     char *member = (char *)route + type->offset;

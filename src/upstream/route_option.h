@@ -27,6 +27,20 @@ struct mk_route_option_type {
 #define MK_ROUTE_OPTION_CHOICE(type, member, choices_)                                                       \
     MK_ROUTE_OPTION_FLAG(type, member), .choices = (choices_), .n_choices = MK_LEN(choices_)
 
+/* A set of error statuses, 400 to 599: one bit each. */
+struct mk_route_statuses {
+    uint64_t bits[4];
+};
+
+static inline bool mk_route_statuses_have(const struct mk_route_statuses *s, unsigned status)
+{
+    return status >= 400 && status < 600 && s->bits[(status - 400) / 64] >> ((status - 400) % 64) & 1;
+}
+
+/* Parses `on`, `off`, or a list such as `404,5xx` into a set, a pointer at the member of the route: NULL for
+ * `off`. */
+bool mk_route_option_read_statuses(const struct mk_route_option *o, const struct mk_route_statuses **out);
+
 /* Reports "expected ...", and returns false. */
 bool mk_route_option_fail(const struct mk_route_option *o, const char *expected);
 
