@@ -6,6 +6,8 @@
 
 #include "base/err.h"
 
+enum { ROOM = 16 }; /* lines that a copy has room for, beyond those that are there */
+
 /* May a hook change headers with this role? The server itself needs the others as the client sent them, or
  * writes them itself. */
 static bool is_changeable_role(enum mk_header_role role, bool removes)
@@ -60,21 +62,34 @@ static bool is_same_variable(mk_str a, mk_str b)
     return true;
 }
 
+/* Moves the headers to new memory, with room for more. Returns 0 or -ENOMEM. */
+static int grow_headers(struct mk_request *r)
+{
+    unsigned cap = (unsigned)mk_min(r->fields.n + ROOM, MK_REQUEST_HEADERS_MAX);
+    struct mk_header_field *at = mk_arena_alloc(r->arena, cap * sizeof *at);
+    if (!at)
+        return -ENOMEM;
+    if (r->fields.n)
+        memcpy(at, r->fields.at, r->fields.n * sizeof *at);
+    r->fields.at = at;
+    r->header_changes->cap = cap;
+    return 0;
+}
+
 /* Ensures that request->fields is a copy. Returns 0 or -ENOMEM. */
 static int copy_received_headers(struct mk_request *r)
 {
     if (r->header_changes)
         return 0;
-    struct mk_request_header_changes *c = mk_arena_alloc(r->arena, sizeof *c);
+    struct mk_request_header_changes *c = mk_arena_zalloc(r->arena, 1, sizeof *c);
     if (!c)
         return -ENOMEM;
     c->received = r->fields;
-    memset(c->is_set, 0, sizeof c->is_set);
-    if (r->fields.n)
-        memcpy(c->at, r->fields.at, r->fields.n * sizeof *c->at);
-    r->fields.at = c->at;
     r->header_changes = c;
-    return 0;
+    if (grow_headers(r) == 0)
+        return 0;
+    r->header_changes = NULL;
+    return -ENOMEM;
 }
 
 static void index_line(struct mk_headers *fields, unsigned i)
@@ -130,7 +145,11 @@ static int change_header(struct mk_request *r, mk_str name, mk_str value, bool r
         return -ENOMEM;
     if (replaces)
         remove_lines(r, name);
-    return r->fields.n < MK_REQUEST_HEADERS_MAX ? append_line(r, name, value) : -E2BIG;
+    if (r->fields.n == MK_REQUEST_HEADERS_MAX)
+        return -E2BIG;
+    if (r->fields.n == r->header_changes->cap && grow_headers(r))
+        return -ENOMEM;
+    return append_line(r, name, value);
 }
 
 int mk_request_set_header(struct mk_request *r, mk_str name, mk_str value)

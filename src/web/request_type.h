@@ -57,7 +57,7 @@ enum { MK_REQUEST_HEADERS_MAX = 254 };
 struct mk_request_header_changes {
     struct mk_headers received;          /* as the client sent them */
     bool is_set[MK_REQUEST_HEADERS_MAX]; /* the i-th of the changed headers was set by a hook */
-    struct mk_header_field at[MK_REQUEST_HEADERS_MAX];
+    unsigned cap;                        /* lines for which the copy has memory */
 };
 
 struct mk_request_attachment;

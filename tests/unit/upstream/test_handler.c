@@ -21,6 +21,7 @@ struct mk_response {
     unsigned status, failed_status;
     uint32_t reset_code;
     bool has_retry_after, has_trailer, has_source, has_static, is_tunnel;
+    unsigned n_headers;
     const struct mk_body_source_ops *source;
     void *source_ctx;
 };
@@ -134,6 +135,13 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
     return 0;
 }
 
+int mk_response_add_header(struct mk_response *r, mk_str name, mk_str value)
+{
+    (void)name, (void)value;
+    r->n_headers++;
+    return lacks_memory ? -ENOMEM : 0;
+}
+
 int mk_response_add_default(struct mk_response *r, mk_str name, mk_str value)
 {
     (void)value;
@@ -218,6 +226,17 @@ int mk_upstream_request_poll(struct mk_upstream_request *u, struct mk_request *r
 unsigned mk_upstream_status_for_error(int error)
 {
     return error == -ETIMEDOUT ? 504 : error == -EBUSY ? 503 : 502;
+}
+
+bool mk_upstream_request_header_at(const struct mk_upstream_request *u, size_t i, mk_str *name, mk_str *value)
+{
+    static const char *const names[] = {"X-A", "retry-after", "Set-Cookie", "Allow"};
+    (void)u;
+    if (i >= MK_LEN(names))
+        return false;
+    *name = mk_str_from_c(names[i]);
+    *value = MK_STR("1");
+    return true;
 }
 
 bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *u)
@@ -441,6 +460,33 @@ static void handler_replaced_leaves_response_to_next_handler(void **state)
     end_request();
 }
 
+static void handler_intercepts_listed_statuses(void **state)
+{
+    (void)state;
+    static const struct mk_route_statuses only_404 = {{16}};
+    handler.intercepts = &only_404;
+    upstream.status = 404;
+    upstream.reads = -EAGAIN;
+    assert_int_equal(mk_upstream_handler_start(&handler), MK_WAIT); /* the body is discarded first */
+    upstream.reads = 0;
+    assert_int_equal(mk_upstream_handler_run(&handler), MK_ERROR);
+    assert_int_equal(response.status, 404);
+    assert_int_equal(response.n_headers, 2);
+    assert_true(upstream.is_freed && n_ended == 1 && !response.has_source && !request.data);
+    end_request();
+}
+
+static void handler_passes_other_statuses(void **state)
+{
+    (void)state;
+    static const struct mk_route_statuses only_404 = {{16}};
+    handler.intercepts = &only_404;
+    upstream.status = 403;
+    assert_int_equal(mk_upstream_handler_start(&handler), MK_DONE);
+    assert_true(response.status == 403 && response.n_headers == 0);
+    end_request();
+}
+
 static void handler_upgrade_opens_tunnel(void **state)
 {
     (void)state;
@@ -470,6 +516,8 @@ int main(void)
         fixture_test(handler_sends_small_body_with_head, setup),
         fixture_test(handler_maps_failures_to_statuses, setup),
         fixture_test(handler_replaced_leaves_response_to_next_handler, setup),
+        fixture_test(handler_intercepts_listed_statuses, setup),
+        fixture_test(handler_passes_other_statuses, setup),
         fixture_test(handler_upgrade_opens_tunnel, setup),
         cmocka_unit_test(handler_state_machine_responds_once),
     };
