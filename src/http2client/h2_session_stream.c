@@ -171,11 +171,12 @@ static void return_window(struct mk_h2_session_stream *s)
     mk_h2_session_write_window_update(ss, s->id, (uint32_t)by);
 }
 
-/* Nothing is queued. A tunnel ends with the stream; a response ends with a record instead. */
+/* Nothing is queued. A tunnel ends with the stream, or with the session if the server has closed its socket; a
+ * response ends with a record instead. */
 static ssize_t read_end(const struct mk_h2_session_stream *s)
 {
     if (s->error)
-        return s->error;
+        return s->is_tunnel && s->error == -ECONNRESET ? 0 : s->error;
     return s->is_tunnel && s->is_remote_closed ? 0 : -EAGAIN;
 }
 
