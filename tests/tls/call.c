@@ -133,7 +133,7 @@ static int run(const struct call *c)
         struct mk_stream s = {.fd = -1};
         const char *why;
         int fd = dial(c);
-        if (fd < 0 || tls->connect(&s, fd, client, c->name, &session))
+        if (fd < 0 || tls->connect(&s, fd, client, c->name, &session, false))
             return stop("connect", "failed");
         mk_err e = shake_hands(&s, &why);
         if (e)
