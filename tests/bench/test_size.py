@@ -26,4 +26,4 @@ def test_program_links_only_the_libraries_of_its_features():
     needed = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
     libraries = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
     names = {re.sub(r"\.so\..*", "", name) for name in libraries if not name.startswith("ld-")}
-    assert "libc" in names and names <= {"libc", "libnghttp2", "libpcre2-8", "libz"}
+    assert "libc" in names and names <= {"libc", "libmaxminddb", "libnghttp2", "libpcre2-8", "libz"}
