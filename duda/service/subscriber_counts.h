@@ -32,6 +32,7 @@ struct duda_subscriber_counts {
     const struct duda_crash_table *crash_table;
     struct duda_subscriber_row *own; /* NULL: the worker has no crash slot */
     _Atomic int64_t *own_pid;
+    size_t n_topics; /* topics in the own row that have subscribers */
 };
 
 /* Initializes zeroed memory; memory that is already in use stays unchanged. Called in the master, before
@@ -43,9 +44,9 @@ void duda_subscriber_counts_open(struct duda_subscriber_counts *c,
                                  const struct duda_crash_table *crash_table,
                                  const struct duda_crash_slot *slot);
 /* Adds a subscriber of this worker. Returns false if it cannot be counted. */
-bool duda_subscriber_counts_add(const struct duda_subscriber_counts *c, mk_str topic);
+bool duda_subscriber_counts_add(struct duda_subscriber_counts *c, mk_str topic);
 /* Removes a subscriber that duda_subscriber_counts_add() has counted. */
-void duda_subscriber_counts_remove(const struct duda_subscriber_counts *c, mk_str topic);
+void duda_subscriber_counts_remove(struct duda_subscriber_counts *c, mk_str topic);
 /* Returns the number of subscribers in all live workers. */
 uint64_t duda_subscriber_counts_sum(const struct duda_subscriber_counts *c, mk_str topic);
 

@@ -116,6 +116,65 @@ static void subscriber_counts_of_a_dead_worker_disappear(void **state)
     assert_int_equal(duda_subscriber_counts_sum(&next, MK_STR("a")), 1);
 }
 
+/* Dies between two stores of a function, where only a part of the row is written. */
+static void subscriber_counts_of_an_interrupted_worker_are_not_adopted(void **state)
+{
+    (void)state;
+    const size_t row = (size_t)(slots[0] - &crash_table->crash_slots[0][0]);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), half = sizeof memory->rows[row] / 2;
+    for (unsigned i = 0; i < 200; i++)
+        assert_true(duda_subscriber_counts_add(&counts[0], number(i)));
+    assert_int_equal(memory->pids[row], getpid());
+    pid_t pid = fork();
+    if (pid == 0) { /* the next worker, which cannot write the second half of the row */
+        char *middle = (char *)&memory->rows[row] + half;
+        middle += page - (uintptr_t)middle % page;
+        mprotect(middle, half - page, PROT_READ);
+        signal(SIGSEGV, _exit);
+        signal(SIGBUS, _exit);
+        duda_subscriber_counts_open(&counts[0], memory, crash_table, slots[0]);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_not_equal(status, 0);
+    duda_subscriber_counts_open(&counts[0], memory, crash_table, slots[0]);
+    assert_true(duda_subscriber_counts_add(&counts[0], MK_STR("b")));
+    for (unsigned i = 0; i < 200; i++)
+        assert_int_equal(duda_subscriber_counts_sum(&counts[1], number(i)), 0);
+    assert_int_equal(duda_subscriber_counts_sum(&counts[1], MK_STR("b")), 1);
+}
+
+static size_t count_entries(const struct duda_subscriber_row *row)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < DUDA_SUBSCRIBER_TOPICS; i++)
+        n += row->topics[i].hash != 0;
+    return n;
+}
+
+/* The length of a search is that of the topics in use, not of all topics that were ever used. */
+static void subscriber_counts_release_entries(void **state)
+{
+    (void)state;
+    for (unsigned begin = 0; begin < 10000; begin += 500) {
+        for (unsigned i = begin; i < begin + 500; i++)
+            assert_true(duda_subscriber_counts_add(&counts[0], number(i)));
+        for (unsigned i = begin; i < begin + 500; i++)
+            duda_subscriber_counts_remove(&counts[0], number(i));
+        assert_int_equal(count_entries(counts[0].own), 0);
+    }
+    for (unsigned i = 0; i < DUDA_SUBSCRIBER_TOPICS; i++)
+        assert_true(duda_subscriber_counts_add(&counts[0], number(i)));
+    for (unsigned i = 0; i < DUDA_SUBSCRIBER_TOPICS; i += 2)
+        duda_subscriber_counts_remove(&counts[0], number(i));
+    for (unsigned i = 0; i < DUDA_SUBSCRIBER_TOPICS; i++)
+        assert_int_equal(duda_subscriber_counts_sum(&counts[1], number(i)), i % 2);
+    for (unsigned i = 1; i < DUDA_SUBSCRIBER_TOPICS; i += 2)
+        duda_subscriber_counts_remove(&counts[0], number(i));
+    assert_int_equal(count_entries(counts[0].own), 0);
+}
+
 static void subscriber_counts_without_a_crash_slot_count_nothing(void **state)
 {
     struct duda_subscriber_counts none;
@@ -131,6 +190,8 @@ int main(void)
         fixture_test(subscriber_counts_sum_all_workers, setup, teardown),
         fixture_test(subscriber_counts_reuse_entries_of_topics_without_subscribers, setup, teardown),
         fixture_test(subscriber_counts_of_a_dead_worker_disappear, setup, teardown),
+        fixture_test(subscriber_counts_of_an_interrupted_worker_are_not_adopted, setup, teardown),
+        fixture_test(subscriber_counts_release_entries, setup, teardown),
         fixture_test(subscriber_counts_without_a_crash_slot_count_nothing, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
