@@ -35,7 +35,7 @@ struct duda_worker_ctx {
     const struct duda_topic_log *topic_log; /* kept messages of this machine */
     struct duda_subscriber_counts subscriber_counts;
     bool has_uncounted_subscribers;          /* a warning was logged */
-    struct duda_announced_topic *announced;  /* topics whose subscribers other machines count */
+    struct duda_announced_topics *announced; /* topics whose subscribers other machines count */
     struct duda_ctx *announcer;              /* the task that announces them; NULL: none */
     struct mk_timer topic_timer;             /* runs if WebSockets must not miss kept messages */
     struct duda_lock_table *locks;           /* NULL: none yet */
@@ -86,7 +86,7 @@ struct duda_service_ref {
 struct duda_crash_table;
 struct duda_session_config;
 struct duda_after_task;
-struct duda_announced_topic;
+struct duda_announced_topics;
 struct duda_assets;
 struct duda_block;
 struct duda_catalog;

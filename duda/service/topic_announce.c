@@ -1,84 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/topic_announce.h"
 
+#include <duda/memory.h>
 #include <errno.h>
-#include <monkey/mem.h>
+
+#include "service/announced_topics.h"
 
 /* Changes are announced with this interval; all topics are announced again after REFRESH intervals, because
  * other machines forget them after a while. */
-enum { INTERVAL_MS = 500, REFRESH = 20 };
+enum { INTERVAL_MS = 500, REFRESH = 20, BATCH = 256 };
 
-struct duda_announced_topic {
-    struct duda_announced_topic *next;
-    int64_t n; /* subscribers of this worker */
-    bool has_changed;
-    size_t len;
-    char name[];
-};
-
-static mk_str announced_name(const struct duda_announced_topic *t)
+static void remove_finished(struct duda_announced_topics *all)
 {
-    return mk_str_of(t->name, t->len);
+    for (size_t i = 0; i < DUDA_ANNOUNCED_BUCKETS; i++)
+        for (struct duda_announced_topic **at = &all->buckets[i]; *at;)
+            if ((*at)->n || (*at)->has_changed)
+                at = &(*at)->next;
+            else
+                duda_announced_remove(all, at);
 }
 
-static struct duda_announced_topic *get_or_create_announced(struct duda_worker_ctx *worker_ctx, mk_str topic)
+static void mark_all_changed(struct duda_announced_topics *all)
 {
-    struct duda_announced_topic *t = worker_ctx->announced;
-    while (t && !mk_str_eq(announced_name(t), topic))
-        t = t->next;
-    if (t)
-        return t;
-    t = mk_mem_zalloc(1, sizeof *t + topic.len);
-    if (!t)
-        return NULL;
-    memcpy(t->name, topic.p, topic.len);
-    t->len = topic.len;
-    t->next = worker_ctx->announced;
-    worker_ctx->announced = t;
-    return t;
+    for (size_t i = 0; i < DUDA_ANNOUNCED_BUCKETS; i++)
+        for (struct duda_announced_topic *t = all->buckets[i]; t; t = t->next)
+            t->has_changed = true;
 }
 
-/* Only the task removes topics, so the list stays valid during its waits. */
-static void remove_finished(struct duda_worker_ctx *worker_ctx)
+/* Collects changed topics, and marks them as unchanged. Copies their names, because topics may be removed
+ * during a wait. */
+static size_t collect_batch(struct duda_ctx *d, struct duda_announced_topics *all,
+                            struct duda_topic_count *batch)
 {
-    for (struct duda_announced_topic **at = &worker_ctx->announced; *at;) {
-        struct duda_announced_topic *t = *at;
-        if (t->n || t->has_changed) {
-            at = &t->next;
-        } else {
-            *at = t->next;
-            mk_mem_free(t);
+    size_t n = 0;
+    for (size_t i = 0; i < DUDA_ANNOUNCED_BUCKETS; i++)
+        for (struct duda_announced_topic *t = all->buckets[i]; t; t = t->next) {
+            if (!t->has_changed || n == BATCH)
+                continue;
+            mk_str name = duda_strdup(d, duda_announced_name(t));
+            if (!name.p)
+                return n;
+            uint64_t sum = duda_subscriber_counts_sum(&d->worker_ctx->subscriber_counts, name);
+            batch[n++] = (struct duda_topic_count){name, sum};
+            t->has_changed = false;
         }
+    return n;
+}
+
+/* After a failure, topics with subscribers are announced again after the next interval. Other machines forget
+ * the others by themselves, so an outage of the relay does not collect them. */
+static void retry_batch(struct duda_announced_topics *all, const struct duda_topic_count *batch, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct duda_announced_topic *t = *duda_announced_find(all, batch[i].topic);
+        if (t)
+            t->has_changed = t->n != 0;
     }
 }
 
-/* If the relay fails, the topic is announced again after the next interval. */
-static void announce_topic(struct duda_ctx *d, struct duda_announced_topic *t)
+/* Announces topics that have changed. Returns whether there may be more. */
+static bool announce_batch(struct duda_ctx *d)
 {
     const struct duda_topic_relay *relay = d->worker_ctx->relay;
+    struct duda_announced_topics *all = d->worker_ctx->announced;
     size_t mark = duda_arena_mark(d);
-    if (!relay)
-        return;
-    t->has_changed = false;
-    uint64_t n = duda_subscriber_counts_sum(&d->worker_ctx->subscriber_counts, announced_name(t));
-    if (relay->announce_subscribers(d, relay->ctx, announced_name(t), n))
-        t->has_changed = true;
+    struct duda_topic_count *batch = relay ? duda_alloc(d, BATCH * sizeof *batch) : NULL;
+    size_t n = batch ? collect_batch(d, all, batch) : 0;
+    int e = n ? relay->announce_subscribers(d, relay->ctx, batch, n) : 0;
+    if (e)
+        retry_batch(all, batch, n);
     duda_arena_rewind(d, mark);
+    return !e && n == BATCH;
 }
 
 static int announce_topics(struct duda_ctx *d)
 {
-    struct duda_worker_ctx *worker_ctx = d->worker_ctx;
+    struct duda_announced_topics *all = d->worker_ctx->announced;
     int e = 0;
-    for (unsigned n = 1; !e && worker_ctx->announced; n++) {
+    for (unsigned n = 1; !e && all->n; n++) {
         e = duda_sleep(d, INTERVAL_MS);
-        for (struct duda_announced_topic *t = worker_ctx->announced; t && !e; t = t->next) {
-            if (t->has_changed || n % REFRESH == 0)
-                announce_topic(d, t);
-            e = duda_cancelled(d) ? -ECANCELED : 0;
-        }
+        if (!e && n % REFRESH == 0)
+            mark_all_changed(all);
+        while (!e && announce_batch(d))
+            e = duda_cancelled(d);
+        e = e ? e : duda_cancelled(d);
         if (!e)
-            remove_finished(worker_ctx);
+            remove_finished(all);
     }
     return e == -ECANCELED ? 0 : e;
 }
@@ -90,7 +97,7 @@ static void on_announcer_end(void *ctx, int result)
     struct duda_worker_ctx *worker_ctx = ctx;
     (void)result;
     worker_ctx->announcer = NULL;
-    if (worker_ctx->announced && worker_ctx->relay && !worker_ctx->is_draining)
+    if (worker_ctx->announced->n && worker_ctx->relay && !worker_ctx->is_draining)
         spawn_announcer(worker_ctx);
 }
 
@@ -106,11 +113,18 @@ void duda_topic_announce_change(struct duda_worker_ctx *worker_ctx, mk_str topic
 {
     if (!worker_ctx->relay || !worker_ctx->relay->announce_subscribers)
         return;
-    struct duda_announced_topic *t = get_or_create_announced(worker_ctx, topic);
-    if (!t)
+    struct duda_announced_topics *all = duda_announced_topics_get_or_create(&worker_ctx->announced);
+    struct duda_announced_topic **at = !all         ? NULL
+                                       : change > 0 ? duda_announced_get_or_create(all, topic)
+                                                    : duda_announced_find(all, topic);
+    if (!at || !*at) /* out of memory now, or when the subscriber was added */
         return;
-    t->n += change;
-    t->has_changed = true;
+    (*at)->n += change;
+    (*at)->has_changed = true;
+    if (!(*at)->n && all->n > DUDA_SUBSCRIBER_TOPICS) { /* other machines forget it by themselves */
+        duda_announced_remove(all, at);
+        return;
+    }
     if (!worker_ctx->announcer && !worker_ctx->is_draining)
         spawn_announcer(worker_ctx);
 }
@@ -119,13 +133,4 @@ void duda_topic_announce_stop(struct duda_worker_ctx *worker_ctx)
 {
     if (worker_ctx->announcer)
         duda_task_cancel(worker_ctx->announcer);
-}
-
-void duda_topic_announce_free(struct duda_worker_ctx *worker_ctx)
-{
-    while (worker_ctx->announced) {
-        struct duda_announced_topic *t = worker_ctx->announced;
-        worker_ctx->announced = t->next;
-        mk_mem_free(t);
-    }
 }

@@ -10,7 +10,5 @@
 void duda_topic_announce_change(struct duda_worker_ctx *worker_ctx, mk_str topic, int change);
 /* Ends the task. Call it when the relay is removed. */
 void duda_topic_announce_stop(struct duda_worker_ctx *worker_ctx);
-/* Frees the list when the worker exits. */
-void duda_topic_announce_free(struct duda_worker_ctx *worker_ctx);
 
 #endif

@@ -17,6 +17,8 @@ static const char *check_topic(const struct duda_topic *t)
         return "`.kind` must be MK_WEBSOCKET_TEXT or MK_WEBSOCKET_BINARY";
     if (t->keep_s && !t->keep)
         return "`.keep_s` has no effect without `.keep`";
+    if (t->keep_s > DUDA_TOPIC_KEEP_S_MAX)
+        return "`.keep_s` is at most 315360000 (ten years)";
     return NULL;
 }
 

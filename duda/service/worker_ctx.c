@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 
+#include "service/announced_topics.h"
 #include "service/crash_report.h"
 #include "service/lock_table.h"
 #include "service/memory.h"
@@ -11,7 +12,6 @@
 #include "service/session_store.h"
 #include "service/stall_detector.h"
 #include "service/terminated.h"
-#include "service/topic_announce.h"
 #include "service/topic_table.h"
 
 enum { LOOK_MS = 1000 };
@@ -136,7 +136,7 @@ void duda_worker_ctx_free(struct mk_worker *worker)
     duda_crash_report_uninstall();
     duda_symbolizer_cancel(worker_ctx);
     duda_topic_table_free(worker_ctx->topics);
-    duda_topic_announce_free(worker_ctx);
+    duda_announced_topics_free(worker_ctx->announced);
     duda_lock_table_free(worker_ctx->locks);
     duda_metrics_cache_free(worker_ctx->metrics);
     mk_timer_stop(&worker_ctx->dead_worker_timer);

@@ -39,6 +39,7 @@ def check(run, tmp_path, *objects, duda=""):
     (f'DUDA_TOPIC(a, "{"x" * 65}");', "a name has 1 to 64 bytes"),
     (f'DUDA_TOPIC_FAMILY(a, "{"x" * 65}");', "a name has 1 to 64 bytes"),
     ('DUDA_TOPIC(a, "a", .keep_s = 5);', "`.keep_s` has no effect without `.keep`"),
+    ('DUDA_TOPIC(a, "a", .keep = 1, .keep_s = 315360001);', "`.keep_s` is at most 315360000 (ten years)"),
     ('DUDA_TOPIC(a, "a", .kind = (enum mk_websocket_kind)3);', "`.kind` must be MK_WEBSOCKET_TEXT or MK_WEBSOCKET_BINARY"),
     ('DUDA_TOPIC(a, "news");\nDUDA_TOPIC(b, "news");', "is also defined in"),
     ('DUDA_TOPIC(a, "room/lobby");\nDUDA_TOPIC_FAMILY(b, "room/");', "is also defined in"),
@@ -50,7 +51,7 @@ def test_invalid_definition_is_reported_when_the_service_is_loaded(run, tmp_path
 
 
 def test_different_topics_are_valid(run, tmp_path):
-    topics = 'DUDA_TOPIC(a, "room");\nDUDA_TOPIC_FAMILY(b, "room/", .keep = 3, .keep_s = 9);\nDUDA_TOPIC(c, "rooms", .kind = MK_WEBSOCKET_BINARY);'
+    topics = 'DUDA_TOPIC(a, "room");\nDUDA_TOPIC_FAMILY(b, "room/", .keep = 3, .keep_s = DUDA_TOPIC_KEEP_S_MAX);\nDUDA_TOPIC(c, "rooms", .kind = MK_WEBSOCKET_BINARY);'
     done = check(run, tmp_path, build(tmp_path, topics))
     assert done.code == 0, done.err
 

@@ -145,8 +145,13 @@ def test_count_includes_all_servers_of_a_redis(monkey, service, redis):
     for server in servers:
         wait_for(server, 8)
         assert server.get("/count/other").text == "0"
+    key = "!duda:subscribers:{town}:counting:news"
+    assert redis.ask("HSET", key, "dead", '"5 1"', "alive", '"5 99999999999"', "invalid", '""') == b":3\r\n"
     there[0].close()
     there[3].close()
+    wait_until(lambda: redis.ask("HLEN", key) == b":3\r\n", "a machine that is forgotten is deleted")
+    assert redis.ask("HEXISTS", key, "alive") == b":1\r\n"
+    redis.ask("HDEL", key, "alive")
     for server in servers:
         wait_for(server, 6)
     redis.kill()

@@ -24,6 +24,7 @@ enum {
     DUDA_TOPIC_QUEUE_MAX = 64,         /**< messages queued per subscriber; the oldest are dropped first */
     DUDA_TOPIC_SUBSCRIPTIONS_MAX =
         1024, /**< topics per WebSocket or handler; limited because topic names may come from clients */
+    DUDA_TOPIC_KEEP_S_MAX = 10 * 365 * 86400, /**< maximum of `keep_s`: ten years */
 };
 
 /** A topic, also called a room or channel. DUDA_TOPIC() defines it, or duda_topic_named() returns it; the
@@ -41,7 +42,7 @@ struct duda_topic {
     /** How many of its latest messages the topic keeps, so that a client that was disconnected can receive
      * them later: see duda_topic_subscribe_after() and duda_topic_attach_after(). 0: none. */
     uint32_t keep;
-    /** How many seconds the topic keeps a message. 0: until newer messages replace it; with `TopicRelay`,
+    /** How many seconds the topic keeps a message, at most DUDA_TOPIC_KEEP_S_MAX. 0: until newer messages replace it; with `TopicRelay`,
      * until a day after the last message. */
     uint32_t keep_s;
     /** Counts the subscribers, for duda_topic_subscribers(). */
@@ -111,7 +112,8 @@ static inline struct duda_topic duda_topic_named(const struct duda_topic_family 
 
 /**
  * Subscribes a WebSocket to a topic: it sends each message of the topic to its client. Closing the WebSocket
- * ends all its subscriptions. Returns 0, -EALREADY (already subscribed), -EINVAL (invalid name), -EDQUOT (the
+ * ends all its subscriptions. Returns 0, -EALREADY (already subscribed, or subscribed to any topic with
+ * duda_topic_attach_after()), -EINVAL (invalid name), -EDQUOT (the
  * WebSocket has DUDA_TOPIC_SUBSCRIPTIONS_MAX subscriptions), -ENOMEM, -ECANCELED (the WebSocket is closed).
  */
 MK_API int duda_topic_attach(struct duda_websocket *socket, const struct duda_topic *topic);
@@ -135,8 +137,9 @@ MK_API int duda_topic_attach(struct duda_websocket *socket, const struct duda_to
  *
  * If the client reads too slowly (whatever `slow` says), or the server could not receive a message from another
  * worker or machine, the server closes the WebSocket with code 1013 (try again later), and the client gets the
- * messages when it reconnects. Returns the results of duda_topic_attach() and duda_topic_subscribe_after().
- * -ECANCELED: the WebSocket was closed; do not use it any more.
+ * messages when it reconnects. The lines do not name the topic, so a WebSocket cannot be subscribed to another
+ * topic at the same time. Returns the results of duda_topic_attach() and duda_topic_subscribe_after().
+ * -EALREADY: the WebSocket has a subscription, to this or another topic; -ECANCELED: the WebSocket was closed; do not use it any more.
  */
 MK_API int duda_topic_attach_after(struct duda_ctx *d, struct duda_websocket *socket,
                                    const struct duda_topic *topic, mk_str last_id) MK_API_MUST_USE;
@@ -266,6 +269,11 @@ static inline MK_API_MUST_USE int duda_topic_receive_message(struct duda_ctx *d,
 
 /* ---- For packages: topics across machines ---- */
 
+/** The number of subscribers of a topic on this machine. */
+struct duda_topic_count {
+    mk_str topic;
+    uint64_t n;
+};
 /** Forwards published messages to other machines. publish() returns 0, or the error that
  * duda_topic_publish() then returns. Called from the event loop. */
 struct duda_topic_relay {
@@ -284,10 +292,11 @@ struct duda_topic_relay {
                      enum mk_websocket_kind *kind, mk_str *text, mk_str *prev, mk_str *id);
     /** Sets *id to the ID of the last message; "0": the topic has no messages. Returns 0 or an error. */
     int (*last_kept)(struct duda_ctx *d, void *ctx, mk_str topic, mk_str *id);
-    /** Tells other machines the number of subscribers of a topic on this machine. Called again every 10
-     * seconds. This function and the next one may wait, and return 0 or an error. NULL: the relay does not
-     * count subscribers. */
-    int (*announce_subscribers)(struct duda_ctx *d, void *ctx, mk_str topic, uint64_t n);
+    /** Tells other machines the number of subscribers of `n` topics on this machine. Each worker calls it
+     * for the topics of its own subscribers: after changes, and again every 10 seconds. This function and the
+     * next one may wait, and return 0 or an error. NULL: the relay does not count subscribers. */
+    int (*announce_subscribers)(struct duda_ctx *d, void *ctx, const struct duda_topic_count *counts,
+                                size_t n);
     /** Sets *n to the number of subscribers of a topic on the other machines. NULL if announce_subscribers is
      * NULL. */
     int (*count_subscribers)(struct duda_ctx *d, void *ctx, mk_str topic, uint64_t *n);

@@ -51,6 +51,12 @@ static int relay_publish(void *ctx, mk_str message)
 
 /* ---- Kept messages: a stream for each topic ---- */
 
+/* A message cannot be older than the clock of Redis, which counts from 1970. */
+static uint32_t clamp_keep_s(uint32_t keep_s)
+{
+    return keep_s < DUDA_TOPIC_KEEP_S_MAX ? keep_s : DUDA_TOPIC_KEEP_S_MAX;
+}
+
 static mk_str stream_key(struct duda_ctx *d, const struct redis_topic_relay *r, mk_str topic)
 {
     return duda_sprintf(d, REDIS_RESERVED_PREFIX "kept:%.*s:%.*s",
@@ -79,6 +85,7 @@ static int publish_kept(struct duda_ctx *d, void *ctx, mk_str topic, enum mk_web
             "return id"};
     const struct redis_topic_relay *r = ctx;
     struct duda_redis_reply reply;
+    keep_s = clamp_keep_s(keep_s);
     const mk_str arguments[] = {stream_key(d, r, topic),
                                 duda_sprintf(d, "%u", (unsigned)keep),
                                 kind == MK_WEBSOCKET_BINARY ? MK_STR("b") : MK_STR("t"),
@@ -126,7 +133,8 @@ static int last_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str *id)
  * with the time in milliseconds. */
 static mk_str first_id(struct duda_ctx *d, mk_str after, uint32_t keep_s)
 {
-    uint64_t oldest_ms = mk_clock_unix_ms() - (uint64_t)keep_s * 1000, after_ms = 0;
+    uint64_t now_ms = mk_clock_unix_ms(), keep_ms = (uint64_t)clamp_keep_s(keep_s) * 1000;
+    uint64_t oldest_ms = now_ms > keep_ms ? now_ms - keep_ms : 0, after_ms = 0;
     mk_str rest = after;
     if (keep_s && (!mk_num_parse(mk_str_cut(&rest, '-'), &after_ms) || after_ms < oldest_ms))
         return duda_sprintf(d, "%llu", (unsigned long long)oldest_ms);
@@ -163,9 +171,10 @@ static int read_kept(struct duda_ctx *d, void *ctx, mk_str topic, mk_str after, 
 
 /* ---- Subscribers: a hash for each topic, with a field for each machine ---- */
 
+/* The hash tag puts the keys of all topics into one slot of a cluster, so that one script can change them. */
 static mk_str subscribers_key(struct duda_ctx *d, const struct redis_topic_relay *r, mk_str topic)
 {
-    return duda_sprintf(d, REDIS_RESERVED_PREFIX "subscribers:%.*s:%.*s",
+    return duda_sprintf(d, REDIS_RESERVED_PREFIX "subscribers:{%.*s}:%.*s",
                         MK_STR_ARG(r->queue->conn.settings->topic_relay), MK_STR_ARG(topic));
 }
 
@@ -174,21 +183,36 @@ static mk_str origin_of(const struct redis_topic_relay *r)
     return mk_str_of((const char *)r->queue->conn.settings->origin, ORIGIN);
 }
 
-/* A field is the number of subscribers, a space, and the time in seconds at which the machine is forgotten. */
-static int announce_subscribers(struct duda_ctx *d, void *ctx, mk_str topic, uint64_t n)
+/* A field is the number of subscribers, a space, and the time in seconds at which the machine is forgotten.
+ * Also deletes the fields of machines that are forgotten. */
+static int announce_subscribers(struct duda_ctx *d, void *ctx, const struct duda_topic_count *counts,
+                                size_t n)
 {
     static struct duda_redis_script announce = {
-        .source = "if ARGV[2] == '0' then return redis.call('HDEL', KEYS[1], ARGV[1]) end "
-                  "local now = redis.call('TIME')[1] "
-                  "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. string.format('%.0f', now + 30)) "
-                  "return redis.call('EXPIRE', KEYS[1], 60)"};
+        .source = "local now = redis.call('TIME')[1] + 0 "
+                  "for i, key in ipairs(KEYS) do "
+                  "local n = ARGV[i + 1] "
+                  "if n == '0' then redis.call('HDEL', key, ARGV[1]) "
+                  "else redis.call('HSET', key, ARGV[1], n .. ' ' .. string.format('%.0f', now + 30)) end "
+                  "local all = redis.call('HGETALL', key) "
+                  "for k = 1, #all, 2 do "
+                  "local ends = all[k + 1]:match('^%d+ (%d+)$') "
+                  "if not ends or ends + 0 <= now then redis.call('HDEL', key, all[k]) end end "
+                  "redis.call('EXPIRE', key, 60) end "
+                  "return 0"};
     const struct redis_topic_relay *r = ctx;
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {subscribers_key(d, r, topic), origin_of(r),
-                                duda_sprintf(d, "%llu", (unsigned long long)n)};
-    if (!arguments[0].p || !arguments[2].p)
+    mk_str *arguments = duda_alloc(d, (2 * n + 1) * sizeof *arguments);
+    if (!arguments)
         return -ENOMEM;
-    return redis_eval_replicated(d, r->redis, &reply, &announce, 1, arguments, MK_LEN(arguments), NULL);
+    arguments[n] = origin_of(r);
+    for (size_t i = 0; i < n; i++) {
+        arguments[i] = subscribers_key(d, r, counts[i].topic);
+        arguments[n + 1 + i] = duda_sprintf(d, "%llu", (unsigned long long)counts[i].n);
+        if (!arguments[i].p || !arguments[n + 1 + i].p)
+            return -ENOMEM;
+    }
+    return redis_eval_replicated(d, r->redis, &reply, &announce, n, arguments, 2 * n + 1, NULL);
 }
 
 static int count_subscribers(struct duda_ctx *d, void *ctx, mk_str topic, uint64_t *n)
