@@ -337,10 +337,12 @@ int duda_topic_receive(struct duda_ctx *d, uint32_t ms, mk_str *out)
     return e;
 }
 
-static void resync_subscriber(struct duda_subscriber *m)
+static bool resync_subscriber(struct duda_subscriber *m, void *ctx)
 {
+    (void)ctx;
     if (m->on_missed)
         m->on_missed(m);
+    return true;
 }
 
 void duda_topic_resync(struct mk_worker *worker)
@@ -348,6 +350,6 @@ void duda_topic_resync(struct mk_worker *worker)
     struct duda_worker_ctx *worker_ctx = duda_worker_ctx(worker);
     if (!worker_ctx || !worker_ctx->topics)
         return;
-    duda_topic_table_for_each(worker_ctx->topics, resync_subscriber);
+    duda_topic_table_for_each(worker_ctx->topics, resync_subscriber, NULL);
     duda_topics_close_lost(worker_ctx);
 }

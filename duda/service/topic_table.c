@@ -5,7 +5,10 @@
 #include <monkey/mem.h>
 #include <monkey/text.h>
 
-enum { BUCKETS_MIN = 16 };
+enum {
+    BUCKETS_MIN = 16,
+    FRAMES_MAX = 64, /* limits the memory of a delivery */
+};
 
 struct duda_topic_entry {
     struct duda_topic_entry *next;
@@ -28,6 +31,7 @@ struct duda_topic_table {
     struct duda_topic_entry **buckets;
     size_t n, n_buckets; /* a power of two */
     struct delivery_cursor *deliveries;
+    struct duda_subscriber *lost;
 };
 
 struct duda_topic_table *duda_topic_table_new(void)
@@ -134,6 +138,12 @@ void duda_topic_table_remove(struct duda_topic_table *r, struct duda_subscriber 
     if (m->next)
         m->next->at = m->at;
     m->topic = NULL;
+    if (m->at_lost) {
+        *m->at_lost = m->next_lost;
+        if (m->next_lost)
+            m->next_lost->at_lost = m->at_lost;
+        m->at_lost = NULL;
+    }
     topic->n--;
     free_topic_if_empty(r, topic);
 }
@@ -157,6 +167,35 @@ static void deliver_to_subscribers(struct duda_topic_table *r, struct duda_topic
     r->deliveries = c.outer;
 }
 
+static void free_frames(struct duda_topic_delivery *delivery)
+{
+    while (delivery->frames) {
+        struct duda_topic_frame *f = delivery->frames;
+        delivery->frames = f->next;
+        mk_websocket_message_free(f->framed);
+        mk_mem_free(f);
+    }
+    delivery->n_frames = 0;
+}
+
+const struct duda_topic_frame *duda_topic_delivery_add_frame(struct duda_topic_delivery *delivery,
+                                                             const struct duda_topic_id *after,
+                                                             const struct duda_topic_id *id,
+                                                             struct mk_websocket_message *framed)
+{
+    struct duda_topic_frame *f = mk_mem_alloc(sizeof *f);
+    if (!f) {
+        mk_websocket_message_free(framed);
+        return NULL;
+    }
+    if (delivery->n_frames == FRAMES_MAX)
+        free_frames(delivery);
+    *f = (struct duda_topic_frame){delivery->frames, *after, *id, framed};
+    delivery->frames = f;
+    delivery->n_frames++;
+    return f;
+}
+
 void duda_topic_table_publish(struct duda_topic_table *r, struct duda_topic_delivery *delivery)
 {
     struct duda_topic_entry *topic = *find_topic(r, delivery->topic, mk_hash(&r->key, delivery->topic));
@@ -168,22 +207,31 @@ void duda_topic_table_publish(struct duda_topic_table *r, struct duda_topic_deli
     free_topic_if_empty(r, topic);
     mk_websocket_message_free(delivery->framed);
     mk_websocket_message_free(delivery->framed_with_id);
+    free_frames(delivery);
 }
 
-void duda_topic_table_for_each(struct duda_topic_table *r, void (*fn)(struct duda_subscriber *m))
+void duda_topic_table_for_each(struct duda_topic_table *r, bool (*fn)(struct duda_subscriber *m, void *ctx),
+                               void *ctx)
 {
     for (size_t i = 0; i < r->n_buckets; i++)
         for (struct duda_topic_entry *topic = r->buckets[i]; topic; topic = topic->next)
             for (struct duda_subscriber *m = topic->members; m; m = m->next)
-                fn(m);
+                if (!fn(m, ctx))
+                    return;
 }
 
-struct duda_subscriber *duda_topic_table_find_lost(struct duda_topic_table *r)
+void duda_topic_table_mark_lost(struct duda_topic_table *r, struct duda_subscriber *m)
 {
-    for (size_t i = 0; i < r->n_buckets; i++)
-        for (struct duda_topic_entry *topic = r->buckets[i]; topic; topic = topic->next)
-            for (struct duda_subscriber *m = topic->members; m; m = m->next)
-                if (m->is_lost)
-                    return m;
-    return NULL;
+    if (m->at_lost)
+        return;
+    m->next_lost = r->lost;
+    m->at_lost = &r->lost;
+    if (m->next_lost)
+        m->next_lost->at_lost = &m->next_lost;
+    r->lost = m;
+}
+
+struct duda_subscriber *duda_topic_table_first_lost(const struct duda_topic_table *r)
+{
+    return r->lost;
 }

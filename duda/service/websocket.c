@@ -79,6 +79,7 @@ static void on_handler_end(void *ctx)
     struct duda_websocket *s = ctx;
     unsigned code = close_code_of_result(s->d->result);
     s->d = NULL;
+    s->attaching = NULL;
     duda_topics_unsubscribe_all(s->worker_ctx, &s->members);
     if (s->end)
         (void)mk_websocket_close(s->end, code, MK_STR(""));

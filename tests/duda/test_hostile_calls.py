@@ -4,6 +4,7 @@ import pytest
 
 import services
 from monkey import ENVIRONMENT, needs_processes
+from proc import wait_until
 
 PACKAGES = ["crypto", "small", "gzip", "store", "kv", "subprocess", "jobs", "http", "smtp", "qr"]
 
@@ -25,6 +26,7 @@ SOURCE = r"""
 #include <duda/smtp.h>
 #include <duda/store.h>
 #include <duda/subprocess.h>
+#include <duda/topic.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -559,6 +561,28 @@ static int stubborn(struct duda_ctx *d)
     return e;
 }
 
+static void ignore_message(struct duda_websocket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
+{
+    (void)s, (void)kind, (void)data, (void)ctx;
+}
+
+DUDA_TOPIC(backlog, "backlog", .keep = 300);
+
+/* The client does not read: the handler is cancelled while it sends the kept messages, and is terminated. */
+static int stubborn_socket(struct duda_ctx *d)
+{
+    static const struct duda_websocket_options options = {.on_message = ignore_message, .queue_max = 65536};
+    struct duda_websocket *s;
+    int e = 0;
+    for (int i = 0; i < 300 && !e; i++)
+        e = duda_topic_publish(d, &backlog, large(30000));
+    e = e ? e : duda_websocket_open(d, &options, NULL, &s);
+    e = e ? e : duda_deadline(d, 100);
+    while (!e && duda_topic_attach_after(d, s, &backlog, MK_STR("0")))
+        continue;
+    return e;
+}
+
 static int deferred(struct duda_ctx *d)
 {
     failures = mk_buf_growing(1 << 16);
@@ -572,7 +596,8 @@ DUDA_SERVICE(hostile, DUDA_GET("/request/:id", request, "Reads."), DUDA_GET("/re
     DUDA_GET("/streamed", streamed, "Streams."), DUDA_GET("/waits", waits, "Waits."), DUDA_GET("/topics", topics, "Subscribes."),
     DUDA_GET("/cookies", cookies, "Sets cookies."), DUDA_GET("/crypto", crypto, "Verifies."), DUDA_GET("/texts", texts, "Parses."),
     DUDA_GET("/packages", packages, "Stores."), DUDA_GET("/clients", clients, "Sends."), DUDA_GET("/tasks", tasks, "Spawns."),
-    DUDA_GET("/deferred", deferred, "Defers."), DUDA_GET("/stubborn", stubborn, "Waits."), DUDA_GET("/lifetimes/:id", lifetimes, "Keeps texts."));
+    DUDA_GET("/deferred", deferred, "Defers."), DUDA_GET("/stubborn", stubborn, "Waits."),
+    DUDA_GET("/stubborn-socket", stubborn_socket, "Attaches."), DUDA_GET("/lifetimes/:id", lifetimes, "Keeps texts."));
 """
 
 # Without this option, AddressSanitizer ends the program when an allocation is too large.
@@ -604,3 +629,14 @@ def test_terminated_handler_may_call_functions_in_its_deferred_functions(monkey,
     server.allow(".*")
     assert server.get("/stubborn").status == 504
     assert server.get("/deferred").text == "end\n"
+
+
+def test_handler_that_is_terminated_while_it_attaches_a_websocket_harms_nobody(monkey, service):
+    server = monkey(plugins=[service], top="[HTTP_CLIENT]\n    Server 127.0.0.1:1\n[DUDA]\n    TopicMemory 64M\n", environment=FAILING)
+    server.allow(".*")
+    with server.connect() as c:
+        c.send(b"GET /stubborn-socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+               b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+        wait_until(lambda: "stubborn_socket() in" in server.log and "was terminated" in server.log, "it is terminated")
+    for _ in range(3):
+        assert server.get("/request/1?" + QUERY).status == 200

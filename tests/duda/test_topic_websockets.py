@@ -137,6 +137,7 @@ def test_message_expires(start):
     for last, client in clients.items():
         wait_until(lambda c=client: c.seen[-1:] == ["new"], "the new message arrives")
         assert client.seen == (["GAP", "new"] if last == "1-1" else ["new"])
+        assert client.codes == []
 
 
 @pytest.mark.processes("it reloads, and kills workers")
@@ -222,5 +223,13 @@ def test_client_continues_at_another_server_when_redis_keeps_the_messages(monkey
         late = Socket(second, "/socket/short?seconds=1", last="0")
         say(first, "new", "short", seconds=1)
         wait_until(lambda: late.seen == ["new"], "the old message has expired")
+        assert late.codes == []
+        longest = 2**32 - 1
+        always = Socket(second, f"/socket/long?seconds={longest}", last="0")
+        for i in numbers(0, 5):
+            say(first, i, "long", seconds=longest)
+        wait_until(lambda: always.seen == numbers(0, 5), "a long time is no error")
+        assert always.codes == []
+        assert Socket(first, f"/socket/long?seconds={longest}", last="0").codes == []
     finally:
         redis.stop()

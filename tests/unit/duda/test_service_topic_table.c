@@ -41,15 +41,17 @@ static void subscribe(struct subscriber *v, const char *buffer)
 
 static size_t n_counted;
 
-static void count_if_in_hall(struct duda_subscriber *m)
+static bool count_if_in_hall(struct duda_subscriber *m, void *ctx)
 {
+    (void)ctx;
     n_counted += mk_str_eq(duda_topic_table_name(m), MK_STR("hall"));
+    return true;
 }
 
 static size_t count_subscribers_of_hall(void)
 {
     n_counted = 0;
-    duda_topic_table_for_each(sizes, count_if_in_hall);
+    duda_topic_table_for_each(sizes, count_if_in_hall, NULL);
     return n_counted;
 }
 
