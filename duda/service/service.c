@@ -101,22 +101,24 @@ static void prepare_cookie_crypto(struct duda_plugin_config *duda, const struct 
         (void)duda_session_config_load_crypto(duda->session_config); /* the calls report a missing OpenSSL */
 }
 
-/* Warns if the service lists or revokes sessions, which is impossible for sessions in cookies. A service with
- * its own store keeps no sessions in cookies. */
+/* Warns if the service calls functions that need a list of each user's sessions: sessions in cookies have none.
+ * A service with its own store keeps no sessions in cookies. */
 static void warn_about_cookie_sessions(struct mk_config *config, struct duda_plugin_config *duda,
                                        const struct duda_service *service)
 {
-    static const char *const lists[] = {"duda_session_list", "duda_session_revoke_all",
-                                        "duda_session_revoke_others", "duda_session_revoke"};
+    static const char *const lists[] = {"duda_session_list",          "duda_session_revoke_all",
+                                        "duda_session_revoke_others", "duda_session_revoke",
+                                        "duda_session_add_alias",     "duda_session_find_user"};
     static const char *const stores[] = {"duda_session_set_store"};
     if (duda->session_config->store != DUDA_SESSION_BACKEND_COOKIE ||
         !duda_dynsym_calls_any(service, lists, MK_LEN(lists)) ||
         duda_dynsym_calls_any(service, stores, MK_LEN(stores)))
         return;
-    mk_config_warn(config, NULL, NULL,
-                   "the service `%s` lists or revokes the sessions of a user, which is not possible with "
-                   "`Store cookie`: these functions will return -ENOTSUP",
-                   service->name);
+    mk_config_warn(
+        config, NULL, NULL,
+        "the service `%s` lists or revokes the sessions of a user, or adds aliases to them, which is not "
+        "possible with `Store cookie`: these functions will return -ENOTSUP",
+        service->name);
     mk_config_hint(config, "keep sessions in memory, or in a [KV] or [REDIS] section");
 }
 
@@ -245,7 +247,8 @@ static const struct duda_route *find_unsafe_route(const struct duda_routes *rout
  * with those from other hosts of the same domain. */
 static void warn_without_csrf_check(struct mk_config *config, const struct duda_service *service)
 {
-    static const char *const sessions[] = {"duda_session_set"}, *const checks[] = {"duda_csrf_check"};
+    static const char *const sessions[] = {"duda_session_set", "duda_session_set_struct_checked"};
+    static const char *const checks[] = {"duda_csrf_check"};
     const struct duda_route *r = find_unsafe_route(service->routes);
     if (!r || !duda_dynsym_calls_any(service, sessions, MK_LEN(sessions)) ||
         duda_dynsym_calls_any(service, checks, MK_LEN(checks)))

@@ -945,9 +945,17 @@ static int show(struct duda_ctx *d)
     return duda_puts(d, "x");
 }
 
+struct person {
+    mk_str name;
+};
+
+static const struct duda_schema_field fields[] = {DUDA_STRING(struct person, name)};
+static const struct duda_schema schema = DUDA_SCHEMA(struct person, fields);
+
 static int enter(struct duda_ctx *d)
 {
-    int e = duda_session_set(d, "user", MK_STR("x"));
+    const struct person person = {MK_STR("x")};
+    int e = SET;
     return e ? e : show(d);
 }
 
@@ -956,12 +964,16 @@ DUDA_SERVICE(forgets, CHECK DUDA_GET("/", show), DUDA_GROUP("/a", inner));
 """
 
 
+SETS = {"text": 'duda_session_set(d, "user", person.name)', "struct": 'duda_session_set_struct(d, "user", &schema, &person)'}
+
+
+@pytest.mark.parametrize("value", SETS)
 @pytest.mark.parametrize("check", ["", "DUDA_BEFORE(duda_csrf_check),"])
-def test_forgotten_csrf_check_is_reported(start, src, check):
-    (src / "forgets.c").write_text(FORGETS.replace("CHECK", check))
+def test_forgotten_csrf_check_is_reported(start, src, check, value):
+    (src / "forgets.c").write_text(FORGETS.replace("CHECK", check).replace("SET;", SETS[value] + ";"))
     server = start(src / "forgets.c")
     assert server.get("/").text == "x"
-    report = r"the service `forgets` has sessions, and routes such as POST /enter \(\S*forgets.c:14\) that another site may call"
+    report = r"the service `forgets` has sessions, and routes such as POST /enter \(\S*forgets.c:22\) that another site may call"
     assert bool(re.search(report, server.log)) == (not check), server.log
 
 

@@ -337,6 +337,32 @@ def test_sessions_in_cookies_cannot_be_listed_or_revoked(people):
     assert ana.text("/show") == "ana -"
 
 
+ALIAS = r"""
+#include <duda.h>
+
+static int add(struct duda_ctx *d)
+{
+    mk_str user = MK_STR("ana");
+    int e = duda_session_log_in(d, user);
+    return e ? e : duda_printf(d, "%d\n", CALL);
+}
+DUDA_SERVICE(alias, DUDA_GET("/", add));
+"""
+
+
+@pytest.mark.parametrize("call, result, warned", [
+    ('duda_session_add_alias(d, MK_STR("x"))', "-95", True), ('duda_session_find_user(d, MK_STR("x"), &user)', "-95", True),
+    ('duda_session_list(d, user, &(const struct duda_session_info *){0}, &(size_t){0})', "-95", True),
+    ('duda_session_revoke_others(d)', "-95", True), ('duda_session_log_in(d, user)', "0", False)])
+def test_cookie_sessions_are_reported_for_each_function_that_they_do_not_support(monkey, site, tmp_path, call, result, warned):
+    if not services.has("seal"):
+        pytest.skip("this build has no sessions in cookies")
+    service = services.build(tmp_path, "alias", ALIAS.replace("CALL", call))
+    server = monkey(plugins=[service], top="[SESSIONS]\n    Store cookie\n")
+    assert server.get("/").text == f"{result}\n"
+    assert ("not possible with `Store cookie`" in server.log) == warned
+
+
 # ---- Flash messages ----
 
 @EVERYWHERE
