@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ROUTE_MAX = MK_ROUTER_PATTERN_MAX + 1, WHERE_MAX = 512, REPORT_MAX = 16 * 1024 * 1024 };
@@ -48,8 +49,12 @@ bool duda_route_conflicts_declare(struct mk_config *config, const struct duda_se
     return ok;
 }
 
+/* The size of the file is fixed. A longer report fills the file, which the reader detects. */
 static void write_report(int fd, mk_str text)
 {
+    struct stat st;
+    if (fstat(fd, &st) == 0)
+        text = mk_str_first(text, (size_t)st.st_size);
     while (text.len) {
         ssize_t n = write(fd, text.p, text.len);
         if (n <= 0)

@@ -162,13 +162,14 @@ bool isolate_config_check(struct mk_config *config, struct isolate_group *group)
     int status = 0, fd = memfd_create("isolate", MFD_CLOEXEC);
     const struct check_files files = {fd < 0 ? -errno : fd, isolate_routes_create_file()};
     int e = run_check(group, &files, &output, &status);
+    bool ok = !e && !status;
     if (e)
         mk_buf_addf(&output, "cannot start a process: %s", strerror(-e));
-    if (e || status)
-        report_output(config, group, &output);
+    if (ok)
+        ok = isolate_routes_read(config, group, files.routes);
     else
-        group->routes = isolate_routes_read(config, files.routes);
+        report_output(config, group, &output);
     close_check_files(&files);
     mk_buf_free(&output);
-    return !e && !status;
+    return ok;
 }

@@ -8,7 +8,14 @@
 
 #include "group_type.h"
 
-enum { REPORT_MAX = 16 * 1024 * 1024, PART_SIZE = 16 * 1024, FIELD_MAX = 2048 };
+/* The maxima bound the memory and the time that a hostile service can cost the server. */
+enum {
+    REPORT_MAX = 1024 * 1024,
+    ROUTES_MAX = 10000,
+    CONFLICTS_MAX = 10,
+    PART_SIZE = 16 * 1024,
+    FIELD_MAX = 2048,
+};
 
 int isolate_routes_create_file(void)
 {
@@ -57,29 +64,54 @@ static struct isolate_route *parse_line(struct mk_config *config, mk_str line)
     return r;
 }
 
-struct isolate_route *isolate_routes_read(struct mk_config *config, int fd)
+/* Returns the number of lines, capped at ROUTES_MAX + 1. */
+static size_t count_lines(mk_str text)
 {
-    struct mk_buf text = mk_buf_growing(REPORT_MAX);
+    size_t n = 0;
+    while (text.len && n <= ROUTES_MAX) {
+        (void)mk_str_cut(&text, '\n');
+        n++;
+    }
+    return n;
+}
+
+static struct isolate_route *parse_report(struct mk_config *config, mk_str text)
+{
     struct isolate_route *first = NULL, **end = &first;
-    read_report(fd, &text);
-    mk_str rest = mk_buf_str(&text);
-    while (rest.len) {
-        *end = parse_line(config, mk_str_cut(&rest, '\n'));
+    while (text.len) {
+        *end = parse_line(config, mk_str_cut(&text, '\n'));
         end = *end ? &(*end)->next : end;
     }
-    mk_buf_free(&text);
     return first;
+}
+
+bool isolate_routes_read(struct mk_config *config, struct isolate_group *g, int fd)
+{
+    struct mk_buf text = mk_buf_growing(REPORT_MAX);
+    read_report(fd, &text);
+    /* A full file probably holds only the beginning of the report. */
+    bool is_too_long = text.failed || text.len == REPORT_MAX || count_lines(mk_buf_str(&text)) > ROUTES_MAX;
+    if (is_too_long)
+        mk_config_error(config, g->settings, "Service",
+                        "the service `%s` has too many routes: expected at most %d, in a report below %d KiB",
+                        g->name, ROUTES_MAX, REPORT_MAX / 1024);
+    else
+        g->routes = parse_report(config, mk_buf_str(&text));
+    mk_buf_free(&text);
+    return !is_too_long;
 }
 
 bool isolate_routes_declare(struct mk_config *config, const struct isolate_group *g)
 {
     bool ok = true;
-    for (const struct isolate_route *r = g->routes; r; r = r->next) {
+    int n_conflicts = 0;
+    for (const struct isolate_route *r = g->routes; r && n_conflicts < CONFLICTS_MAX; r = r->next) {
         mk_str conflict;
         int e = mk_config_declare_route(config, r->host, r->route, r->where, &conflict);
         ok = ok && !e;
         if (e != -EEXIST)
             continue;
+        n_conflicts++;
         mk_config_error(config, g->settings, "Service", "%.*s", MK_STR_ARG(conflict));
         mk_config_hint(
             config,

@@ -64,6 +64,29 @@ def test_isolate_duplicate_service_name_is_rejected(run, tmp_path, guest):
     assert "another [ISOLATE] already has a service named `guest`" in run("-t", "-c", config).err
 
 
+MANY = r"""
+#include <duda.h>
+
+static int item(struct duda_ctx *d)
+{
+    return duda_puts(d, "item\n");
+}
+
+DUDA_ROUTES(inner, ITEMS);
+DUDA_SERVICE(many, GROUPS);
+"""
+
+
+@pytest.mark.parametrize("path, is_accepted", [("/", True), ("/" + 600 * "x", False)])
+def test_isolate_service_with_too_many_routes_is_rejected(run, tmp_path, path, is_accepted):
+    """The descriptions of 2,000 routes with long paths have more than 1 MiB."""
+    text = MANY.replace("ITEMS", ", ".join(f'DUDA_GET("{path}{i}", item)' for i in range(100)))
+    service = services.build(tmp_path, "many", text.replace("GROUPS", ", ".join(f'DUDA_GROUP("/{i}", inner)' for i in range(20))))
+    done = run("-t", "-c", write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(service), root=tmp_path))
+    assert done.code == (0 if is_accepted else 3), done.err
+    assert ("the service `many` has too many routes: expected at most 10000, in a report below 1024 KiB" in done.err) != is_accepted
+
+
 def test_isolate_section_appears_in_printed_config_and_explain(run, tmp_path, guest):
     config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, "Nice 3"), root=tmp_path, sections=ISOLATED)
     assert re.search(r"\[ISOLATE\]\n(    .*\n)*    Nice +3\n", run("-T", "-c", config).out)

@@ -59,11 +59,16 @@ int isolate_routes_create_file(void)
     return routes_fd = routes_error ? routes_error : memfd_create("routes", MFD_CLOEXEC);
 }
 
-struct isolate_route *isolate_routes_read(struct mk_config *config, int fd)
+static bool report_is_too_long;
+
+bool isolate_routes_read(struct mk_config *config, struct isolate_group *g, int fd)
 {
-    (void)config;
     assert_int_equal(fd, routes_fd);
-    return &reported;
+    if (report_is_too_long)
+        mk_config_error(config, g->settings, "Service", "too many routes");
+    else
+        g->routes = &reported;
+    return !report_is_too_long;
 }
 
 int isolate_group_config_write(const struct isolate_group *g, const char *root, int fd)
@@ -125,6 +130,15 @@ static void config_check_working_service_passes(void **state)
     (void)state;
     expect_report(is_fine, "");
     assert_ptr_equal(group.routes, &reported);
+}
+
+static void config_check_fails_if_report_is_too_long(void **state)
+{
+    (void)state;
+    report_is_too_long = true;
+    expect_report(is_fine, "too many routes\n");
+    assert_null(group.routes);
+    report_is_too_long = false;
 }
 
 static int is_wrong(void)
@@ -304,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(config_check_working_service_passes),
+        cmocka_unit_test(config_check_fails_if_report_is_too_long),
         cmocka_unit_test(config_check_reports_each_error_of_service),
         cmocka_unit_test(config_check_silent_exit_is_reported),
         cmocka_unit_test(config_check_long_output_does_not_block),
