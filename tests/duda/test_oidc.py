@@ -130,3 +130,21 @@ def test_oidc_section_with_mistakes_is_rejected(monkey, change, message):
     failed.exit_code = 3
     failed.wait()
     assert message in failed.log
+
+
+@pytest.mark.parametrize("section", ["[OIDC]\n    Issuer http://x\n    Client x\n    RedirectUrl http://x/b\n", "[JWT]\n    Audience x\n    Issuer http://x\n    JwksUrl http://x/k\n"],
+                         ids=["oidc", "jwt"])
+@pytest.mark.parametrize("clients, name, errors, meant", [
+    (["Name web", "Name other"], "web", [], None), (["Name web", "Name other"], "wbe", ["HttpClient"], "web"),
+    (["Name web"], "entirely-different", ["HttpClient"], None), ([], "web", ["HttpClient"], None), (["Name web\n    AllowPrivate x"], "web", ["AllowPrivate"], None)])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_http_client_of_a_section_must_exist(monkey, section, clients, name, errors, meant, is_last):
+    """The order of the sections does not matter, and an error in an [HTTP_CLIENT] causes no second one."""
+    parts = ["".join(f"[HTTP_CLIENT]\n    {each}\n    AllowHosts x\n" for each in clients), f"{section}    HttpClient {name}\n"]
+    plugin = "duda-oidc" if "OIDC" in section else "duda-jwt"
+    server = monkey(plugins=["upstream", plugin], top="".join(parts if is_last else parts[::-1]), expect_start=not errors)
+    if errors:
+        server.exit_code = 3
+        server.wait()
+    assert [("no [HTTP_CLIENT] has the Name" in server.log), ("did you mean" in server.log)] == [errors == ["HttpClient"], meant is not None]
+    assert not meant or f"did you mean `{meant}`?" in server.log

@@ -25,9 +25,9 @@ extern "C" {
  *         Server   login
  *
  * Each worker fetches the public keys from JwksUrl, over the [HTTP_CLIENT] section whose Name is the host of
- * the URL. It caches them for an hour, and fetches them again, at most once a minute, when a token names an
- * unknown key. If the server does not respond, the old keys stay valid for a day. `Key` and `Algorithm`
- * replace JwksUrl if you sign the tokens yourself.
+ * the URL, or over the section that `HttpClient` names. It caches the keys for an hour, and fetches them
+ * again, at most once a minute, when a token names an unknown key. If the server does not respond, the old
+ * keys stay valid for a day. `Key` and `Algorithm` replace JwksUrl if you sign the tokens yourself.
  */
 
 /**

@@ -22,8 +22,10 @@ extern "C" {
  *         Name        login.example.org
  *         Server      login
  *
- * The package sends requests only to hosts that are the Name of an [HTTP_CLIENT] section. Each worker caches
- * the endpoints and keys of a provider for an hour. The functions are handlers for routes:
+ * The package sends requests only to hosts that are the Name of an [HTTP_CLIENT] section. If the section
+ * [OIDC] has the key `HttpClient`, the package sends them only over the [HTTP_CLIENT] with this Name, to its
+ * Server and the hosts in its AllowHosts. Each worker caches the endpoints and keys of a provider for an
+ * hour. The functions are handlers for routes:
  *
  *     static const struct duda_oidc_login login = {.on_login = keep_name};
  *

@@ -57,6 +57,8 @@ int package_load(const struct package_type *kind, struct mk_config *config, void
     while ((settings = mk_config_section(config, kind->table, settings)))
         if (validate_section(kind, config, all, settings))
             all->v[all->n++] = settings;
+        else
+            all->has_invalid = true;
     if (!all->n && !kind->works_without_section)
         mk_config_warn(config, NULL, NULL, "%s is loaded, but there is no section [%s] with a key %s",
                        kind->plugin->name, kind->table->section, kind->location);

@@ -90,8 +90,9 @@ struct package_type;
 /* The sections of a configuration, in order. */
 struct package_sections {
     const struct package_type *kind;
-    void *v[PACKAGE_SECTIONS_MAX];
+    void *v[PACKAGE_SECTIONS_MAX]; /* settings of the valid sections */
     size_t n;
+    bool has_invalid;
 };
 
 struct package_type {

@@ -196,6 +196,21 @@ PACKAGE_TYPE(http, "HTTP_CLIENT", struct duda_http_client, struct duda_http_clie
              .location_is_optional = true, .max = DUDA_HTTP_SERVERS_MAX, .works_without_section = true,
              .check_section = check_http_client_section);
 
+void duda_http_require(struct mk_config *config, const void *section, mk_str name)
+{
+    const struct package_sections *all = mk_config_data(config, kind.plugin);
+    mk_str names[PACKAGE_SECTIONS_MAX];
+    if (!all || all->has_invalid) /* already reported, maybe for the section with this name */
+        return;
+    for (size_t i = 0; i < all->n; i++) {
+        names[i] = ((const struct package_settings *)all->v[i])->name;
+        if (mk_str_eq(names[i], name))
+            return;
+    }
+    mk_config_error(config, section, "HttpClient", "no [HTTP_CLIENT] has the Name `%.*s`", MK_STR_ARG(name));
+    mk_config_suggest(config, name, names, all->n);
+}
+
 struct duda_http_client *duda_http_find(struct duda_ctx *d, const char *name)
 {
     return package_find_instance(&kind, d, name);

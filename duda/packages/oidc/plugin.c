@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: [OIDC] sections. */
 #include <duda/config.h>
+#include <duda/http.h>
 #include <duda/task.h>
 #include <errno.h>
 
@@ -86,6 +87,8 @@ static bool check_oidc_section(struct mk_config *config, const struct package_se
 {
     const struct oidc_settings *s = settings;
     (void)before;
+    if (s->http_client.len)
+        duda_http_require(config, s, s->http_client);
     if (!mk_str_starts(s->base.location, MK_STR("https://")) &&
         !mk_str_starts(s->base.location, MK_STR("http://")))
         mk_config_error(config, s, "Issuer", "expected a URL that begins with https://");
