@@ -133,12 +133,23 @@ def test_watchdog_is_notified_before_and_after_reload_and_by_successor(monkey, s
 @pytest.mark.parametrize("environment", [{}, {"WATCHDOG_USEC": "0"}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "-1"},
                                          {"WATCHDOG_USEC": "100000", "WATCHDOG_PID": "1"},
                                          {"WATCHDOG_USEC": "100000", "WATCHDOG_PID": "x"}], ids=str)
-def test_watchdog_of_another_process_is_not_notified(monkey, site, manager, environment):
+def test_watchdog_of_another_process_is_not_notified(monkey, site, tmp_path, manager, environment):
+    """A second server, whose watchdog is its own, has the same interval and measures the time."""
     server = monkey(environment=manager.environment | environment)
     assert "MAINPID" in manager.read()
     assert server.get("/none").status == 404
+    clock = Manager(str(tmp_path / "clock"))
+    monkey(environment=clock.environment | {"WATCHDOG_USEC": "100000"})
+    for _ in range(3):
+        clock.wait_for("WATCHDOG")
+    assert manager.is_silent()
     server.tell(signal.SIGHUP)
     assert "RELOADING" in manager.read() and "READY" in manager.read()
+    clock.skip()
+    for _ in range(3):
+        clock.wait_for("WATCHDOG")
+    assert manager.is_silent()
+    clock.socket.close()
 
 
 def test_manager_that_is_missing_is_logged(monkey, site, tmp_path):
