@@ -4,10 +4,12 @@ message is about the internal servers of `monkey run`."""
 import re
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 
 import services
+from proc import descriptors
 from running import BROWSER, cache, runtime, src, start  # pylint: disable=unused-import
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
@@ -132,6 +134,76 @@ DUDA_SERVICE(""").replace('DUDA_GET("/nap"', 'DUDA_GET("/doze/:n", doze, "Dozes.
     server.err.wait_for(r"warning: doze\(\) in \S*guarded.c:\d+ blocks the event loop for more than 50 ms \(computed for \d ms, "
                         r"blocked in system calls for \d\d+ ms, without a processor for \d+ ms\); other requests wait; route /doze/:n, request GET /doze/7\n")
     assert server.err.text.count("warning: doze()") == 1
+
+
+def thread_files(pid):
+    """Returns the names of the files about threads in /proc that the process and its descendants have open."""
+    found = {m[1] for target in descriptors(pid).values() if (m := re.fullmatch(r"/proc/\d+/task/\d+/(\w+)", target))}
+    return found.union(*map(thread_files, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def test_worker_opens_the_states_of_its_thread(server):
+    """Without them, it could not distinguish a handler without a processor from one that blocks in a system call."""
+    assert server.get("/staff/?staff").text == "shown\n"
+    assert {"stat", "schedstat"} <= thread_files(server.pid)
+
+
+STARVED = r"""#define _GNU_SOURCE
+#include <duda.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+static atomic_bool is_done;
+
+static void *use_processor(void *arg)
+{
+    while (!atomic_load(&is_done))
+        continue;
+    return arg;
+}
+
+static double seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* A thread of the same processor, with priority over this one, uses it for two seconds. */
+static int starve(struct duda_ctx *d)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    pthread_t other;
+    if (sched_setaffinity(0, sizeof one, &one) || pthread_create(&other, NULL, use_processor, NULL))
+        return 500;
+    const struct sched_param none = {0};
+    if (sched_setscheduler(0, SCHED_IDLE, &none))
+        return 500;
+    double end = seconds(CLOCK_MONOTONIC) + 2;
+    while (seconds(CLOCK_MONOTONIC) < end)
+        continue;
+    atomic_store(&is_done, true);
+    pthread_join(other, NULL);
+    return duda_puts(d, "starved\n");
+}
+
+DUDA_SERVICE(starved, DUDA_GET("/", starve, "Starves."));
+"""
+
+
+def test_handler_without_a_processor_is_not_blamed(start, src):
+    (src / "starved.c").write_text(STARVED)
+    server = start(src / "starved.c")
+    assert server.get("/").text == "starved\n"
+    found = server.err.wait_for(r"warning: starve\(\) in \S*starved.c:\d+ is slow because this machine is busy \(computed for (\d+) ms, "
+                                r"blocked in system calls for (\d+) ms, without a processor for (\d+) ms\); other requests wait")
+    assert int(found[1]) + int(found[2]) < 50 and int(found[3]) >= 500
+    assert "blocks the event loop" not in server.err.text and "has blocked" not in server.err.text
 
 
 def test_terminal_shows_no_messages_of_internal_servers(server, src):
