@@ -328,7 +328,8 @@ def test_fastcgi_no_client_starves(serve, fpm, kept):
     ("fastcgi", "SERVER, which is"),
     ("fastcgi unix:/x root=relative", "a folder that begins with"),
     ("fastcgi unix:/x split=php", "an extension such as"), ("scgi unix:/x paths=all", "expected `checked` or `raw`"),
-    ("uwsgi unix:/x x=y", "expected root, split, set, stream, paths, underscores, forwarded, max_tries, response_timeout or read_timeout"),
+    ("uwsgi unix:/x x=y", "expected root, split, set, intercept_errors, stream, paths, underscores, forwarded, max_tries, response_timeout, "
+                        "read_timeout or total_timeout"),
     ("fastcgi unix:/x set=A", "a variable, such as"),
     ("fastcgi unix:/x set=CONTENT_LENGTH=1", "the server sets this one"),
     ("fastcgi unix:/x response_timeout=0", "a time above 0"),
