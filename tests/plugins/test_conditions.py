@@ -10,6 +10,8 @@ import pytest
 
 import mmdb
 import regexes
+import services
+import users
 from monkey import PROGRAM, SECONDS
 from security_server import guard, is_refused, status
 
@@ -321,8 +323,8 @@ def test_invalid_conditions_of_limits_are_rejected(monkey, line, message):
     assert message in server.err.text
 
 
-def test_limits_auth_and_rewrite_share_conditions(monkey, site, tmp_path):
-    """The rewrite sees the host, the password and the limit apply to the new path."""
+def test_rewrite_security_and_limits_share_conditions(monkey, site, tmp_path):
+    """The rewrite comes first: the other two see the new path."""
     site.add("new/a.txt", "text")
     site.add("index.html", "index")
     (tmp_path / "bots").write_text("bot\n")
@@ -339,6 +341,32 @@ def test_limits_auth_and_rewrite_share_conditions(monkey, site, tmp_path):
     assert code(server, "/old/a.txt", User_Agent="bot", X_Bad="1") == 403
     assert [code(server, "/old/a.txt", User_Agent="bot") for _ in range(3)] == [200, 200, 429]
     assert code(server, "/new/a.txt") == 200
+
+
+def test_rewrite_auth_and_limits_are_combined(monkey, site, tmp_path):
+    """The rewrite comes first: the new path needs a password and counts for the limit. The limit also counts requests without
+    a valid password, so that it bounds their number."""
+    site.add("new/a.txt", "text")
+    users.add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
+    server = monkey(plugins=["rewrite", "auth", "limits"], sections="""
+[REWRITE]
+    When    header X-Beta 1 not cookie classic *
+    Rewrite prefix /old /new
+[AUTH]
+    Location /new
+    UserFile users
+[LIMITS]
+    Requests /new/* 3/d when header User-Agent contains bot
+    Except   when header X-Key k
+""")
+    password = users.basic("ana", "secret")
+    assert code(server, "/old/a.txt") == 404 and code(server, "/old/a.txt", X_Beta="1", Cookie="classic=1") == 404
+    assert code(server, "/old/a.txt", X_Beta="1") == 401 and code(server, "/old/a.txt", X_Beta="1", **password) == 200
+    bot = {"X_Beta": "1", "User_Agent": "a bot"}
+    assert [code(server, "/old/a.txt", **bot), code(server, "/old/a.txt", **bot, **password), code(server, "/new/a.txt", **bot, **password)] == [401, 200, 200]
+    assert code(server, "/old/a.txt", **bot, **password) == code(server, "/old/a.txt", **bot) == 429
+    assert code(server, "/old/a.txt", X_Key="k", **bot, **password) == 200 and code(server, "/old/a.txt", X_Key="k", **bot) == 401
+    assert code(server, "/old/a.txt", User_Agent="bot") == 404, "the old path is not limited"
 
 
 # ---- [ROUTES] ----
@@ -386,6 +414,68 @@ def test_conditions_survive_the_printed_configuration(routed):
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     at = lines.index("When header X-A 1 not from 10.0.0.0/8")
     assert lines[at + 1] == "/a.txt status 410"
+
+
+# ---- Isolated services ----
+
+PARTS = r"""
+#include <duda.h>
+
+static int show(struct duda_ctx *d)
+{
+    return duda_printf(d, "NAME %.*s %.*s\n", MK_STR_ARG(mk_request_client_text(duda_request(d))),
+                       MK_STR_ARG(mk_request_path(duda_request(d))));
+}
+
+DUDA_SERVICE(NAME, DUDA_GET("/", show), DUDA_GET("/old", show), DUDA_GET("/new", show));
+"""
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    if not services.BUILT.exists():
+        pytest.skip("this build has no Duda")
+    folder = tmp_path_factory.mktemp("parts")
+    folder.chmod(0o755)
+    return {name: f"[ISOLATE]\n    Service {services.build(folder, name, PARTS.replace('NAME', name))}\n" for name in ("one", "two")}
+
+
+@pytest.mark.processes("it starts no group of processes")
+def test_conditions_select_an_isolated_service(monkey, site, parts):
+    server = monkey(plugins=["isolate"], top=parts["one"] + parts["two"], sections="""[ROUTES]
+    When header X-Beta 1 not from 127.0.0.2
+    /* isolate two
+    When cookie beta 1
+    /* isolate two
+    When not method DELETE
+    /* isolate one
+    /* status 410
+""")
+    for fields, name in (({}, "one"), ({"X-Beta": "1"}, "two"), ({"X-Beta": "2"}, "one"), ({"Cookie": "a=b; beta=1"}, "two")):
+        assert server.get("/old", fields=fields).text == f"{name} 127.0.0.1 /old\n"
+    with server.connect(source="127.0.0.2") as c:
+        assert c.get("/", fields={"X-Beta": "1"}).text == "one 127.0.0.2 /\n"
+    assert server.get("/old", method="DELETE").status == 410
+
+
+@pytest.mark.processes("it starts no group of processes")
+def test_conditions_protect_an_isolated_service(monkey, site, parts):
+    """The conditions of the front server see the client's request and address, before the service does."""
+    server = monkey(plugins=["isolate", "rewrite", "security", "limits"], top=parts["one"], sections="""[ROUTES]
+    /* isolate one
+[REWRITE]
+    When    parameter v 2
+    Rewrite prefix /old /new
+[SECURITY]
+    Deny    /new header X-Bad contains bad
+    Deny    from 127.0.0.3 header X-A *
+[LIMITS]
+    Requests /new 2/d when header User-Agent contains bot
+""")
+    assert server.get("/old").text == "one 127.0.0.1 /old\n" and server.get("/old?v=2").text == "one 127.0.0.1 /new\n"
+    assert status(server, source="127.0.0.3") == 200 and status(server, source="127.0.0.3", fields={"X-A": "1"}) == 403
+    assert code(server, "/old", X_Bad="bad") == 200 and code(server, "/old?v=2", X_Bad="a bad one") == 403
+    assert [code(server, "/old?v=2", User_Agent="bot") for _ in range(3)] == [200, 200, 429] and code(server, "/old", User_Agent="bot") == 200
 
 
 # ---- Countries and autonomous systems ----
