@@ -566,17 +566,23 @@ static void ignore_message(struct duda_websocket *s, enum mk_websocket_kind kind
     (void)s, (void)kind, (void)data, (void)ctx;
 }
 
+static void log_close(struct duda_websocket *s, unsigned code, void *ctx)
+{
+    (void)s, (void)code;
+    mk_worker_log(ctx, MK_LOG_WARN, "the stubborn socket is closed");
+}
+
 DUDA_TOPIC(backlog, "backlog", .keep = 300);
 
 /* The client does not read: the handler is cancelled while it sends the kept messages, and is terminated. */
 static int stubborn_socket(struct duda_ctx *d)
 {
-    static const struct duda_websocket_options options = {.on_message = ignore_message, .queue_max = 65536};
+    static const struct duda_websocket_options options = {.on_message = ignore_message, .on_close = log_close, .queue_max = 65536};
     struct duda_websocket *s;
     int e = 0;
     for (int i = 0; i < 300 && !e; i++)
         e = duda_topic_publish(d, &backlog, large(30000));
-    e = e ? e : duda_websocket_open(d, &options, NULL, &s);
+    e = e ? e : duda_websocket_open(d, &options, duda_worker(d), &s);
     e = e ? e : duda_deadline(d, 100);
     while (!e && duda_topic_attach_after(d, s, &backlog, MK_STR("0")))
         continue;
@@ -638,5 +644,7 @@ def test_handler_that_is_terminated_while_it_attaches_a_websocket_harms_nobody(m
         c.send(b"GET /stubborn-socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
         wait_until(lambda: "stubborn_socket() in" in server.log and "was terminated" in server.log, "it is terminated")
+        assert "the stubborn socket is closed" not in server.log
+    wait_until(lambda: "the stubborn socket is closed" in server.log, "the callback is called although the handler has not returned")
     for _ in range(3):
         assert server.get("/request/1?" + QUERY).status == 200
