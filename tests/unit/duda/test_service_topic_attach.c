@@ -40,7 +40,8 @@ static struct duda_websocket sockets[SOCKETS];
 static struct duda_websocket_profile profile;
 static struct duda_wait *waits;
 static unsigned n_frames, n_new_frames, n_ended;
-static bool is_terminated_in_wait;
+static unsigned n_read_last;
+static bool is_terminated_in_wait, is_log_busy;
 static jmp_buf after_termination;
 static const struct duda_topic news = {.name = MK_STR_INIT("news"), .keep = 100},
                                brief = {.name = MK_STR_INIT("news"), .keep = 100, .keep_s = 1},
@@ -208,6 +209,15 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
     (void)w, (void)level, (void)fmt;
 }
 
+int __real_duda_topic_log_last(const struct duda_topic_log *log, mk_str topic, struct duda_topic_id *id);
+int __wrap_duda_topic_log_last(const struct duda_topic_log *log, mk_str topic, struct duda_topic_id *id);
+
+int __wrap_duda_topic_log_last(const struct duda_topic_log *log, mk_str topic, struct duda_topic_id *id)
+{
+    n_read_last++;
+    return is_log_busy ? -EBUSY : __real_duda_topic_log_last(log, topic, id);
+}
+
 /* ---- Helpers ---- */
 
 static void setup(void)
@@ -223,7 +233,7 @@ static void setup(void)
     for (int i = 0; i < SOCKETS; i++)
         sockets[i] = (struct duda_websocket){.end = &ends[i], .worker_ctx = &worker_ctx, .profile = &profile};
     n_frames = n_new_frames = n_ended = 0;
-    is_terminated_in_wait = false;
+    is_terminated_in_wait = is_log_busy = false;
 }
 
 static void teardown(void)
@@ -343,6 +353,25 @@ static void attached_websocket_that_misses_a_message_is_closed(void **state)
     assert_lines(0, "message a", NULL);
 }
 
+/* Each read may block the worker while another process holds the lock of the log. */
+static void check_of_positions_reads_the_log_once_for_each_topic(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SOCKETS; i++)
+        attach(i, i < 2 ? &news : &other, "0");
+    publish("a");
+    n_read_last = 0;
+    pass_checks(1);
+    assert_int_equal(n_read_last, 2);
+    is_log_busy = true;
+    pass_checks(3);
+    assert_int_equal(n_read_last, 5);
+    is_log_busy = false;
+    pass_checks(2);
+    for (int i = 0; i < SOCKETS; i++)
+        assert_int_equal(ends[i].closed, 0);
+}
+
 static void attached_websocket_gets_missed_messages_with_the_next_one(void **state)
 {
     (void)state;
@@ -420,6 +449,7 @@ int main(void)
         fixture_test(attached_websocket_has_read_an_expired_topic, setup, teardown),
         fixture_test(attached_websocket_has_read_an_expired_topic_of_a_relay, setup, teardown),
         fixture_test(attached_websocket_that_misses_a_message_is_closed, setup, teardown),
+        fixture_test(check_of_positions_reads_the_log_once_for_each_topic, setup, teardown),
         fixture_test(attached_websocket_gets_missed_messages_with_the_next_one, setup, teardown),
         fixture_test(attached_websocket_that_refuses_a_message_is_closed, setup, teardown),
         fixture_test(attach_of_a_terminated_handler_ends, setup, teardown),
