@@ -37,8 +37,10 @@ int duda_session_set_struct_checked(struct duda_ctx *d, const char *name, const 
     int e = duda_schema_check_size(d, schema, size);
     if (e)
         return e;
-    char buf[DUDA_SESSION_MAX];
-    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    char *buf = duda_alloc(d, DUDA_SESSION_MAX); /* too large for the stack of a handler */
+    if (!buf)
+        return -ENOMEM;
+    struct mk_buf text = mk_buf_fixed(buf, DUDA_SESSION_MAX);
     struct duda_value value = duda_value_struct(schema, object);
     duda_json_write(&text, &value);
     if (text.failed)
