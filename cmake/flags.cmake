@@ -109,9 +109,9 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
   check_ipo_supported(RESULT MK_LTO OUTPUT MK_LTO_WHY LANGUAGES C)
   set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ${MK_LTO})
-  if(MK_OPTIMIZE STREQUAL "size" AND MK_LTO AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # One partition is 4 KB smaller, and linked by one processor. What turns out to be unreachable only then, such as the
-    # code around an absent module, is dropped by the linker if it has a section of its own.
+  if((MK_OPTIMIZE STREQUAL "size" OR MK_SMALL_LIBC) AND MK_LTO AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # In `tiny` and `std`, one partition is 4 KB smaller, and linked by one processor. What turns out to be unreachable
+    # only then, such as the code around an absent module, is dropped by the linker if it has a section of its own.
     target_link_options(mk_flags INTERFACE -flto-partition=one -ffunction-sections -fdata-sections)
   endif()
   if(MK_OPTIMIZE STREQUAL "size")

@@ -30,8 +30,8 @@ struct mk_attempt {
 /** Records the attempts of all requests for the virtual host that is being configured. Call it in host(). */
 MK_API void mk_config_record_attempts(struct mk_config *config);
 /** For plugins that connect to backend servers: adds an attempt, which lives as long as the request; all
- * its members except began_us are zero. Returns NULL if attempts are not recorded, or if out of
- * memory. */
+ * its members except began_us are zero. Returns NULL if attempts are not recorded, as in
+ * programs built with MK_UPSTREAM=OFF and MK_EXPORTS=OFF, or if out of memory. */
 MK_API struct mk_attempt *mk_request_add_attempt(struct mk_request *request);
 /** The first attempt of the request; the others follow through `next`. NULL: there is none, or attempts are
  * not recorded. */

@@ -24,6 +24,9 @@ struct rules {
     size_t n;
 };
 
+/* By enum rule_kind: the key in the configuration. */
+extern const mk_str headers_rule_words[];
+
 bool headers_rules_parse_kind(mk_str key, enum rule_kind *kind);
 void headers_rules_parse(const struct mk_conf_ctx *ctx, enum rule_message message, enum rule_kind kind,
                          struct rules *rules);

@@ -283,8 +283,8 @@ static mk_err build_automaton(struct builder *b, struct mk_arena *arena, const s
     return copy_states(b, arena);
 }
 
-mk_err mk_glob_set_build(struct mk_arena *arena, const struct mk_glob *globs, size_t n, bool nocase,
-                         const struct mk_glob_set **out)
+MK_COLD mk_err mk_glob_set_build(struct mk_arena *arena, const struct mk_glob *globs, size_t n, bool nocase,
+                                 const struct mk_glob_set **out)
 {
     struct mk_glob_set *s = mk_arena_zalloc(arena, 1, sizeof *s);
     struct builder b = {.set = s};

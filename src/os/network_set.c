@@ -155,8 +155,8 @@ static void fill_slots(struct mk_network_set *s)
     }
 }
 
-struct mk_network_set *mk_network_set_build(void *memory, const struct mk_network *v, const uint32_t *numbers,
-                                            size_t n)
+MK_COLD struct mk_network_set *mk_network_set_build(void *memory, const struct mk_network *v,
+                                                    const uint32_t *numbers, size_t n)
 {
     struct mk_network_set *s = memory;
     uint32_t made = 0;

@@ -223,9 +223,18 @@ static void read_http2_response(struct mk_health_checker *c)
         finish_check(c, MK_HEALTH_INVALID, "it sends no HTTP/2 response");
 }
 
+/* Returns the position of the first occurrence of `part`, which is not empty; MK_STR_NONE if there is none. */
+static size_t find_text(mk_str text, mk_str part)
+{
+    for (size_t i = 0; i + part.len <= text.len; i++)
+        if (memcmp(text.p + i, part.p, part.len) == 0)
+            return i;
+    return MK_STR_NONE;
+}
+
 static bool contains(mk_str text, mk_str part)
 {
-    return memmem(text.p, text.len, part.p, part.len);
+    return find_text(text, part) != MK_STR_NONE;
 }
 
 /* Does the part of a chunked body that has arrived contain the text? */
@@ -259,10 +268,10 @@ static bool head_is_chunked(mk_str head)
 static bool response_has_text(const struct mk_health_checker *c)
 {
     mk_str text = c->backend->server->upstream->settings->check_text, all = mk_buf_str(&c->response);
-    const char *end = memmem(all.p, all.len, "\r\n\r\n", 4);
-    if (!end)
+    size_t end = find_text(all, MK_STR("\r\n\r\n"));
+    if (end == MK_STR_NONE)
         return false;
-    size_t head_len = (size_t)(end - all.p) + 4;
+    size_t head_len = end + 4;
     mk_str body = mk_str_skip(all, head_len);
     return head_is_chunked(mk_str_first(all, head_len)) ? chunked_contains(body, text) : contains(body, text);
 }
