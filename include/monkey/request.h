@@ -176,6 +176,10 @@ MK_API int mk_request_remove_header(struct mk_request *request, mk_str name) MK_
  * Expect, Max-Forwards, and the key of a WebSocket handshake. Destination, Via, Client-Cert, `Proxy` and names
  * with an underscore can only be removed. */
 MK_API bool mk_request_header_is_changeable(mk_str name, bool removes);
+/** Has a hook set, added or removed headers of that name, or of a name that programs confuse with it, even if
+ * the client had sent none? For handlers that forward trailers, which programs may treat as headers: such a
+ * trailer must not be forwarded. May return false if the request cannot have trailers. */
+MK_API bool mk_request_header_is_overridden(const struct mk_request *request, mk_str name);
 /** Like mk_request_header(), but as the client sent it. For functions that serve the client rather than the
  * handler, such as compression and logs. */
 MK_API mk_str mk_request_received_header(const struct mk_request *request, mk_str name);
@@ -226,7 +230,7 @@ MK_API bool mk_request_has_id(const struct mk_request *request);
 MK_API void mk_request_trust_proxy(struct mk_request *request);
 /** For handlers that pass the request to another program: sets the headers X-Request-Id, traceparent and
  * tracestate of the request, in place of those of the client, if the request has an ID or a trace
- * (monkey/trace.h). Returns 0 or a negative errno value. */
+ * (monkey/trace.h). Headers that a hook has set stay. Returns 0 or a negative errno value. */
 MK_API int mk_request_add_context(struct mk_request *request);
 
 /** The virtual host that serves the request; NULL if the request failed before a virtual host was chosen. */

@@ -117,3 +117,18 @@ enum mk_header_role mk_header_role(mk_str name)
 {
     return mk_header_role_of_id(mk_header_find_id(name), name);
 }
+
+static char comparable_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) ? mk_char_lower(c) : '-';
+}
+
+bool mk_header_is_same_variable(mk_str a, mk_str b)
+{
+    if (a.len != b.len)
+        return false;
+    for (size_t i = 0; i < a.len; i++)
+        if (comparable_char(a.p[i]) != comparable_char(b.p[i]))
+            return false;
+    return true;
+}

@@ -10,4 +10,7 @@
 /* Like mk_header_role(), but for a caller that has already looked up the id of the name. */
 enum mk_header_role mk_header_role_of_id(enum mk_header_id id, mk_str name);
 
+/* Do programs that turn header names into variables confuse the two names, as with X-Tenant and X_Tenant? */
+bool mk_header_is_same_variable(mk_str a, mk_str b);
+
 #endif

@@ -8,6 +8,7 @@
 #include <monkey/trace.h>
 #include <sys/random.h>
 
+#include "http/header_role.h"
 #include "http/trace_context.h"
 
 /* ---- The target ---- */
@@ -347,33 +348,54 @@ static bool route_sends_header(const struct mk_proxy_route *route, enum mk_heade
     return false;
 }
 
-bool mk_proxy_request_sends_trailer(const struct mk_proxy *p, mk_str name)
-{
-    enum mk_header_role role = mk_header_role(name);
-    return role != MK_ROLE_DESTINATION && route_sends_header(p->route, role, name) &&
-           !connection_options_has(&p->named, name);
-}
-
-/* Is it a header that headers_write_context() replaces? */
-static bool is_context_header(const struct request_headers *l, mk_str name)
+/* Is it a header that headers_write_context() writes, or one that a server confuses with it? */
+static bool is_context_header(const struct mk_request *request, const struct mk_trace *trace, mk_str name)
 {
     switch (name.len) {
     case sizeof MK_REQUEST_ID_HEADER - 1:
-        return mk_request_has_id(l->request) && mk_str_eq_nocase(name, MK_STR(MK_REQUEST_ID_HEADER));
+        return mk_request_has_id(request) && mk_header_is_same_variable(name, MK_STR(MK_REQUEST_ID_HEADER));
     case sizeof "traceparent" - 1:
-        return l->trace && mk_str_eq_nocase(name, MK_STR("traceparent"));
+        return trace && mk_str_eq_nocase(name, MK_STR("traceparent"));
     case sizeof "tracestate" - 1:
-        return l->trace && mk_str_eq_nocase(name, MK_STR("tracestate"));
+        return trace && mk_str_eq_nocase(name, MK_STR("tracestate"));
     default:
         return false;
     }
+}
+
+bool mk_proxy_request_sends_trailer(const struct mk_proxy *p, mk_str name)
+{
+    const struct mk_request *request = p->handler.request;
+    enum mk_header_role role = mk_header_role(name);
+    return role != MK_ROLE_DESTINATION && route_sends_header(p->route, role, name) &&
+           !connection_options_has(&p->named, name) && !mk_request_header_is_overridden(request, name) &&
+           !is_context_header(request, mk_request_trace(request), name);
+}
+
+/* Has a hook set the header? */
+static bool hook_has_set(const struct request_headers *l, mk_str name)
+{
+    mk_str other, value;
+    if (MK_LIKELY(!(l->roles >> MK_ROLE_SERVER & 1)))
+        return false;
+    for (size_t i = 0; mk_request_header_at(l->request, i, &other, &value); i++)
+        if (mk_request_header_role(l->request, i) == MK_ROLE_SERVER && mk_str_eq_nocase(other, name))
+            return true;
+    return false;
+}
+
+/* The value of a hook replaces ours, except for a local backend: its log lines must have our request ID. */
+static void headers_write_context_header(struct request_headers *l, mk_str name, mk_str value)
+{
+    if (mk_proxy_route_is_local(l->route) || !hook_has_set(l, name))
+        mk_header_append(&l->text, name, value);
 }
 
 /* Like mk_request_add_context(), without the cost of a change to the headers of the request. */
 static void headers_write_context(struct request_headers *l)
 {
     if (mk_request_has_id(l->request))
-        mk_header_append(&l->text, MK_STR(MK_REQUEST_ID_HEADER), mk_request_id(l->request));
+        headers_write_context_header(l, MK_STR(MK_REQUEST_ID_HEADER), mk_request_id(l->request));
     if (!l->trace)
         return;
     char text[MK_TRACEPARENT_LEN];
@@ -381,9 +403,9 @@ static void headers_write_context(struct request_headers *l)
     memcpy(parent.trace_id, l->trace->trace_id, sizeof parent.trace_id);
     memcpy(parent.span_id, l->trace->span_id, sizeof parent.span_id);
     mk_traceparent_format(&parent, text);
-    mk_header_append(&l->text, MK_STR("traceparent"), mk_str_of(text, sizeof text));
+    headers_write_context_header(l, MK_STR("traceparent"), mk_str_of(text, sizeof text));
     if (l->trace->state.p)
-        mk_header_append(&l->text, MK_STR("tracestate"), l->trace->state);
+        headers_write_context_header(l, MK_STR("tracestate"), l->trace->state);
 }
 
 static void headers_write_received(struct request_headers *l)
@@ -395,7 +417,8 @@ static void headers_write_received(struct request_headers *l)
         if (role == MK_ROLE_DESTINATION && l->destination.p)
             value = l->destination;
         bool is_listed = role != MK_ROLE_SERVER && connection_options_has(l->named, name);
-        is_ours |= l->has_context && is_context_header(l, name);
+        is_ours |= l->has_context && (role != MK_ROLE_SERVER || mk_proxy_route_is_local(l->route)) &&
+                   is_context_header(l->request, l->trace, name);
         if (!is_ours && route_sends_header(l->route, role, name) && !is_listed)
             mk_header_append(&l->text, name, value);
     }
@@ -448,16 +471,6 @@ static mk_str headers_find_scheme(struct request_headers *l)
             if (mk_str_eq_nocase(first, schemes[i]))
                 return schemes[i];
     return mk_request_scheme(l->request);
-}
-
-/* Has a hook set the header? */
-static bool hook_has_set(const struct request_headers *l, mk_str name)
-{
-    mk_str other, value;
-    for (size_t i = 0; mk_request_header_at(l->request, i, &other, &value); i++)
-        if (mk_request_header_role(l->request, i) == MK_ROLE_SERVER && mk_str_eq_nocase(other, name))
-            return true;
-    return false;
 }
 
 /* Removes the lines after `from` whose header a hook has set: the hook's value replaces ours. */

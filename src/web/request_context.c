@@ -67,6 +67,6 @@ void mk_request_trust_proxy(struct mk_request *r)
 
 int mk_request_add_context(struct mk_request *r)
 {
-    int e = r->id.p ? mk_request_set_header(r, MK_STR(MK_REQUEST_ID_HEADER), r->id) : 0;
+    int e = r->id.p ? mk_request_set_context_header(r, MK_STR(MK_REQUEST_ID_HEADER), r->id) : 0;
     return e || !r->trace ? e : mk_trace_add_headers(r);
 }

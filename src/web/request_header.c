@@ -46,22 +46,6 @@ bool mk_request_header_is_changeable(mk_str name, bool removes)
            is_changeable_role(mk_header_role(name), removes);
 }
 
-static char comparable_char(char c)
-{
-    return mk_char_is_alpha(c) || mk_char_is_digit(c) ? mk_char_lower(c) : '-';
-}
-
-/* Do programs that turn header names into variables confuse the two names? */
-static bool is_same_variable(mk_str a, mk_str b)
-{
-    if (a.len != b.len)
-        return false;
-    for (size_t i = 0; i < a.len; i++)
-        if (comparable_char(a.p[i]) != comparable_char(b.p[i]))
-            return false;
-    return true;
-}
-
 /* Moves the headers to new memory, with room for more. Returns 0 or -ENOMEM. */
 static int grow_headers(struct mk_request *r)
 {
@@ -105,7 +89,7 @@ static void remove_lines(struct mk_request *r, mk_str name)
     struct mk_headers kept;
     mk_headers_init(&kept, r->fields.at);
     for (unsigned i = 0; i < r->fields.n; i++) {
-        if (is_same_variable(r->fields.at[i].name, name))
+        if (mk_header_is_same_variable(r->fields.at[i].name, name))
             continue;
         kept.at[kept.n] = r->fields.at[i];
         is_set[kept.n] = is_set[i];
@@ -117,7 +101,7 @@ static void remove_lines(struct mk_request *r, mk_str name)
 static bool has_line(const struct mk_headers *fields, mk_str name)
 {
     for (unsigned i = 0; i < fields->n; i++)
-        if (is_same_variable(fields->at[i].name, name))
+        if (mk_header_is_same_variable(fields->at[i].name, name))
             return true;
     return false;
 }
@@ -137,11 +121,41 @@ static int append_line(struct mk_request *r, mk_str name, mk_str value)
     return 0;
 }
 
+bool mk_request_header_is_overridden(const struct mk_request *r, mk_str name)
+{
+    for (const struct mk_request_overridden_name *o = r->overridden_names; o; o = o->next)
+        if (mk_header_is_same_variable(o->name, name))
+            return true;
+    return false;
+}
+
+/* In HTTP/1, only chunked bodies have trailers. */
+static bool may_have_trailers(const struct mk_request *r)
+{
+    return r->version >= 20 || r->length == MK_REQUEST_LENGTH_UNKNOWN;
+}
+
+/* Keeps the name, even if there is no header of that name. Returns 0 or -ENOMEM. */
+static int override_name(struct mk_request *r, mk_str name)
+{
+    if (!may_have_trailers(r) || mk_request_header_is_overridden(r, name))
+        return 0;
+    struct mk_request_overridden_name *o = mk_arena_alloc(r->arena, sizeof *o);
+    if (!o)
+        return -ENOMEM;
+    *o = (struct mk_request_overridden_name){.name = mk_arena_copy(r->arena, name),
+                                             .next = r->overridden_names};
+    if (!o->name.p)
+        return -ENOMEM;
+    r->overridden_names = o;
+    return 0;
+}
+
 static int change_header(struct mk_request *r, mk_str name, mk_str value, bool replaces)
 {
     if (!mk_request_header_is_changeable(name, false) || !mk_is_header_value(value))
         return -EINVAL;
-    if (copy_received_headers(r))
+    if (override_name(r, name) || copy_received_headers(r))
         return -ENOMEM;
     if (replaces)
         remove_lines(r, name);
@@ -166,6 +180,8 @@ int mk_request_remove_header(struct mk_request *r, mk_str name)
 {
     if (!mk_request_header_is_changeable(name, true))
         return -EINVAL;
+    if (override_name(r, name))
+        return -ENOMEM;
     if (!has_line(&r->fields, name))
         return 0;
     if (copy_received_headers(r))

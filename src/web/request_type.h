@@ -60,6 +60,12 @@ struct mk_request_header_changes {
     unsigned cap;                        /* lines for which the copy has memory */
 };
 
+/* A header name that a hook has set or removed. A trailer of that name must not bring the client's value back. */
+struct mk_request_overridden_name {
+    mk_str name;
+    const struct mk_request_overridden_name *next;
+};
+
 struct mk_request_attachment;
 struct mk_header;
 struct mk_vhosts;
@@ -97,7 +103,8 @@ struct mk_request {
     mk_str forwarded_vhost_name; /* set by a server in front of this one; absent: none */
     struct mk_request_target received;
     struct mk_headers fields;
-    struct mk_request_header_changes *header_changes; /* NULL: no hook has changed the headers */
+    struct mk_request_header_changes *header_changes;          /* NULL: no hook has changed the headers */
+    const struct mk_request_overridden_name *overridden_names; /* only if trailers may follow */
     uint64_t length; /* body length; MK_REQUEST_LENGTH_UNKNOWN: not declared */
     mk_str tunnel;   /* protocol requested by Upgrade or extended CONNECT; absent: none */
     mk_str upgrade;  /* like `tunnel`, for a request with a body or a method other than GET */
@@ -151,6 +158,7 @@ static inline void mk_request_restore_headers(struct mk_request *request)
     if (MK_UNLIKELY(request->header_changes != NULL))
         request->fields = request->header_changes->received;
     request->header_changes = NULL;
+    request->overridden_names = NULL;
 }
 
 struct mk_log;

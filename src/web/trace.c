@@ -106,6 +106,21 @@ const struct mk_trace *mk_request_trace(const struct mk_request *r)
 
 /* ---- Headers for other programs ---- */
 
+static bool hook_has_set(const struct mk_request *r, mk_str name)
+{
+    for (unsigned i = 0; r->header_changes && i < r->fields.n; i++)
+        if (r->header_changes->is_set[i] && mk_str_eq_nocase(r->fields.at[i].name, name))
+            return true;
+    return false;
+}
+
+int mk_request_set_context_header(struct mk_request *r, mk_str name, mk_str value)
+{
+    if (hook_has_set(r, name))
+        return 0;
+    return value.p ? mk_request_set_header(r, name, value) : mk_request_remove_header(r, name);
+}
+
 int mk_trace_add_headers(struct mk_request *r)
 {
     const struct mk_trace *t = r->trace;
@@ -114,9 +129,6 @@ int mk_trace_add_headers(struct mk_request *r)
     memcpy(parent.trace_id, t->trace_id, sizeof t->trace_id);
     memcpy(parent.span_id, t->span_id, sizeof t->span_id);
     mk_traceparent_format(&parent, text);
-    int e = mk_request_set_header(r, MK_STR("traceparent"), mk_str_of(text, sizeof text));
-    if (e)
-        return e;
-    return t->state.p ? mk_request_set_header(r, MK_STR("tracestate"), t->state)
-                      : mk_request_remove_header(r, MK_STR("tracestate"));
+    int e = mk_request_set_context_header(r, MK_STR("traceparent"), mk_str_of(text, sizeof text));
+    return e ? e : mk_request_set_context_header(r, MK_STR("tracestate"), t->state);
 }

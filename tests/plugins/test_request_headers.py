@@ -9,6 +9,8 @@ import pytest
 
 from backend import Backend
 from cgi_scripts import ENV, environment
+from http2_backend import Http2Backend
+from http2_backend import answer as http2_answer
 from monkey import PROTOCOLS, SECONDS
 from scgi_server import Program
 from users import basic, sha1
@@ -114,6 +116,57 @@ def test_too_many_headers_get_a_431(monkey, site, stack):
     assert proxied.server.get("/", fields=fields).status == 431
     assert proxied.get("/", fields[:230]).all("X-Own-9") == ["1"]
     proxied.server.allow("cannot change the request header")
+
+
+# ---- Trailers ----
+
+TRAILERS = [("X-Tenant", "forged"), ("x_tenant", "forged"), ("X-Secret", "forged"), ("X-Many", "forged"), ("X-Sum", "7")]
+
+
+@every_protocol
+def test_client_cannot_send_a_changed_header_as_a_trailer(monkey, site, stack):
+    """Even if the head has no header that a rule could remove."""
+    proxied = Proxied(monkey, stack, "Set X-Tenant blue\nRemove X-Secret\nAdd X-Many 2", " underscores=on stream")
+    for trailers in (TRAILERS, TRAILERS[:-1]):
+        with proxied.server.connect() as c:
+            c.ask("/", "POST", streamed=True)
+            c.more(b"content")
+            c.done(trailers)
+            assert c.read().status == 200
+    first, second = proxied.backend.requests
+    assert [(n.lower(), v) for n, v in first.trailers] == [("x-sum", "7")] and second.trailers == []
+    assert first.body == second.body == b"content" and first.all("X-Tenant") == ["blue"]
+
+
+@every_protocol
+def test_client_cannot_send_a_changed_header_as_a_trailer_to_http2_backends(monkey, site, stack):
+    backend = stack.enter_context(Http2Backend(lambda _: http2_answer("hello")))
+    server = monkey(plugins=["headers", "proxy"], sections=section("Set X-Tenant blue\nRemove X-Secret\nAdd X-Many 2")
+                    + f"[ROUTES]\n    /* proxy h2c://{backend.address} underscores=on\n")
+    with server.connect() as c:
+        c.ask("/", "POST", streamed=True)
+        c.more(b"content")
+        c.done(TRAILERS)
+        assert c.read().status == 200
+    assert backend.requests[0].trailers == [("x-sum", "7")] and dict(backend.requests[0].fields)["x-tenant"] == "blue"
+
+
+@pytest.mark.parametrize("protocol", ["h2"], indirect=True)
+def test_http2_request_with_length_0_cannot_send_a_changed_header_as_a_trailer(monkey, site, stack):
+    proxied = Proxied(monkey, stack, "Set X-Tenant blue")
+    with proxied.server.connect() as c:
+        c.ask("/", "POST", [("Content-Length", "0")], streamed=True)
+        c.done(TRAILERS[:1] + TRAILERS[-1:])
+        assert c.read().status == 200
+    assert ("forged" in str(proxied.backend.requests[0].trailers)) is False
+
+
+def test_path_of_a_rule_counts_for_trailers(monkey, site, stack):
+    proxied = Proxied(monkey, stack, "Set /api/* X-Tenant blue")
+    body = b"0\r\nX-Tenant: client\r\n\r\n"
+    for path, trailers in (("/api/x", []), ("/x", [("X-Tenant", "client")])):
+        proxied.server.get(path, "POST", [("Transfer-Encoding", "chunked")], body)
+        assert proxied.backend.requests[-1].trailers == trailers
 
 
 # ---- Neighbors ----

@@ -9,6 +9,7 @@ import services
 from backend import Backend, response
 from monkey import PROTOCOLS, write_config
 from proc import wait_until
+from scgi_server import Program
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 RANDOM = re.compile(r"[0-9a-f]{32}")
@@ -84,6 +85,39 @@ def test_connections_with_proxy_header_are_clients(start):
     with server.connect() as c:
         c.send(b"PROXY TCP4 192.0.2.7 192.0.2.8 1000 80\r\nGET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: client-1\r\n\r\n")
         assert RANDOM.fullmatch(c.read()[ID])
+
+
+def test_client_cannot_send_an_id_under_a_similar_name(start):
+    with Backend() as backend:
+        server = start(keys="RequestId on\n    TraceContext on", plugins=["proxy"],
+                       sections=f"[ROUTES]\n    /* proxy http://{backend.address} underscores=on\n")
+        body = b"1\r\nx\r\n0\r\n" + b"".join(b"%s: forged\r\n" % n for n in (b"X-Request-Id", b"x_request_id", b"Traceparent", b"TraceState", b"X-Sum"))
+        reply = server.get("/", "POST", [("X_Request_Id", "forged"), ("X.Request.Id", "forged"), ("Transfer-Encoding", "chunked")], body + b"\r\n")
+        (request,) = backend.requests
+        assert "forged" not in str(request.fields) and request.all(ID) == [reply[ID]]
+        assert request.trailers == [("X-Sum", "forged")]
+
+
+def test_trailers_are_unchanged_without_context(start):
+    with Backend() as backend:
+        server = start(keys="RequestId off", plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address}\n")
+        server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"0\r\nX-Request-Id: a\r\ntraceparent: b\r\n\r\n")
+        assert backend.requests[0].trailers == [("X-Request-Id", "a"), ("traceparent", "b")]
+
+
+@pytest.mark.parametrize("kind", ["proxy", "scgi"])
+def test_rules_of_request_headers_replace_the_context(start, kind):
+    rules = "[REQUEST_HEADERS]\n    Set X-Request-Id mine\n    Set traceparent own\n    Set tracestate b=2\n"
+    with (Backend() if kind == "proxy" else Program()) as backend:
+        address = f"http://{backend.address}" if kind == "proxy" else backend.address
+        server = start(keys="RequestId on\n    TraceContext on", plugins=[kind, "headers"], sections=f"{rules}[ROUTES]\n    /* {kind} {address}\n")
+        reply = server.get("/", fields=[(ID, "forged"), ("traceparent", "forged"), ("tracestate", "c=3")])
+        assert RANDOM.fullmatch(reply[ID])
+        (request,) = backend.requests
+        if kind == "proxy":
+            assert (request.all(ID), request.all("traceparent"), request.all("tracestate")) == (["mine"], ["own"], ["b=2"])
+        else:
+            assert [request[f"HTTP_{n}"] for n in ("X_REQUEST_ID", "TRACEPARENT", "TRACESTATE")] == ["mine", "own", "b=2"]
 
 
 # ---- Responses ----
