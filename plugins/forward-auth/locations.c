@@ -135,7 +135,19 @@ static bool needs_permission(const struct forward_auth_location *place)
     return place && place->upstream;
 }
 
-unsigned forward_auth_locations_find(const struct forward_auth_vhost *site, const struct mk_request *request,
+/* The service decides about the path as the client sent it, and might permit a path that a backend interprets as
+ * another one. */
+static void mark_ambiguous_path(struct mk_request *request, const struct forward_auth_location *place)
+{
+    mk_request_explain(request, "auth",
+                       "%.*s: the service is asked about the path as the client sent it, but a backend may "
+                       "interpret it as another path: gateways respond with 400 (unless the route sets "
+                       "paths=raw)",
+                       MK_STR_ARG(place->location));
+    mk_request_set_ambiguous(request);
+}
+
+unsigned forward_auth_locations_find(const struct forward_auth_vhost *site, struct mk_request *request,
                                      const struct forward_auth_location **place)
 {
     const mk_str *variants;
@@ -150,5 +162,7 @@ unsigned forward_auth_locations_find(const struct forward_auth_vhost *site, cons
             return 403; /* the permission of one service does not imply that of the other */
         *place = other;
     }
+    if (needs_permission(*place) && n && mk_request_variant_kind(request, 0) == MK_VARIANT_READING)
+        mark_ambiguous_path(request, *place);
     return status;
 }

@@ -42,7 +42,7 @@ int forward_auth_locations_bind_vhost(struct mk_config *c, struct mk_vhost *host
 /* Finds the location of a request's path, or of a variant that a program may use instead; *place is NULL if
  * there is none. Returns 0, or the status to reject the request with: 403 if the variants belong to different
  * services, or a status from mk_request_variants(). */
-unsigned forward_auth_locations_find(const struct forward_auth_vhost *site, const struct mk_request *request,
+unsigned forward_auth_locations_find(const struct forward_auth_vhost *site, struct mk_request *request,
                                      const struct forward_auth_location **place);
 
 #endif

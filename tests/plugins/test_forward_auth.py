@@ -172,6 +172,41 @@ def test_clients_cannot_send_identity_headers_anywhere_on_the_host(guarded):
     assert [value for _, value in fields(reply)].count("root") == 1
 
 
+@every_protocol
+@pytest.mark.parametrize("path, cookies", [("/", ALICE), ("/public", [])])
+def test_clients_cannot_send_identity_headers_as_trailers(guarded, program, path, cookies):
+    server = guarded(base="Location /\nCopyHeaders Remote-User Remote-Groups X-Absent\n",
+                     sections=section("127.0.0.1:1", "Location /public\nCopyHeaders Remote-Name\n").partition("    URL")[0] + "    URL off\n")
+    with server.connect() as c:
+        c.ask(path, "POST", cookies, streamed=True)
+        c.more(b"content")
+        c.done([("Remote-User", "admin"), ("remote-groups", "admin"), ("X-Absent", "admin"), ("Remote-Name", "admin"), ("X-Sum", "7")])
+        assert c.read().status == 200
+    assert [(n.lower(), v) for n, v in program.requests[0].trailers] == [("x-sum", "7")]
+
+
+@every_protocol
+@pytest.mark.parametrize("path", ["/admin;a/x", "/admin%2Fx", "/a/%5Cadmin", "/admin%20/x", "/x%253b"])
+def test_path_that_a_backend_may_read_differently_is_rejected(guarded, service, program, path):
+    """The service decides about the path as the client sent it: a rule of the service for /admin/ would not apply."""
+    server = guarded(routes=f"/raw/* proxy http://{program.address} paths=raw")
+    assert server.get(path, fields=ALICE).status == 400 and not program.requests
+    assert server.get(f"/raw{path}", fields=ALICE).status == 200
+    assert [r.target for r in program.requests] == [f"/raw{path}"]
+    assert [r.get("X-Original-URI") for r in service.requests] == [path, f"/raw{path}"]
+
+
+def test_ambiguous_path_outside_of_a_location_passes(guarded, program):
+    assert guarded(base="Location /private/\n").get("/public;a/x").status == 200
+    assert [r.target for r in program.requests] == ["/public;a/x"]
+
+
+def test_path_after_a_script_and_destination_pass(guarded, program):
+    server = guarded()
+    assert server.get("/index.php/a", fields=ALICE).status == 200
+    assert server.get("/a", method="MOVE", fields=[*ALICE, ("Destination", "/b")]).status == 200
+
+
 def test_part_of_a_location_can_be_exempt(guarded, service):
     server = guarded(sections="[FORWARD_AUTH]\n    Location /public/\n    URL off\n[FORWARD_AUTH]\n    Location /assets\n    URL off\n")
     assert server.get("/public/x").status == 200 and server.get("/assets.css").status == 200 and server.get("/x").status == 401
