@@ -20,6 +20,8 @@ enum {
 bool mk_grpc_is_request(const struct mk_request *request)
 {
     const mk_str grpc = MK_STR("application/grpc");
+    if (mk_request_version(request) < 20 || mk_request_method(request) != MK_METHOD_POST)
+        return false;
     mk_str type = mk_request_header(request, MK_STR("Content-Type"));
     if (!mk_str_eq_nocase(mk_str_first(type, grpc.len), grpc))
         return false;

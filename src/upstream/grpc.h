@@ -5,7 +5,8 @@
 
 #include <monkey/plugin.h>
 
-/* Is the media type application/grpc, or application/grpc+FORMAT? */
+/* Is it a POST over HTTP/2 with the media type application/grpc, or application/grpc+FORMAT? Other requests with this
+ * media type are no calls: their bodies are buffered, and MinRate applies. */
 bool mk_grpc_is_request(const struct mk_request *request);
 /* The gRPC status of an HTTP status: UNAVAILABLE for 502 and 503, DEADLINE_EXCEEDED for 504. */
 unsigned mk_grpc_status(unsigned http_status);

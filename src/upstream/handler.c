@@ -191,6 +191,8 @@ MK_COLD static enum mk_verdict handler_intercept(struct mk_upstream_handler *h)
     if (n == -EAGAIN && h->discarded < DISCARDED_MAX)
         return MK_WAIT;
     unsigned status = handler_copy_error_headers(h) ? 503 : mk_upstream_request_status(h->upstream);
+    if (h->ops->respond_with_error)
+        return handler_error(h, status);
     (void)mk_response_set_status(h->response, status);
     return handler_decline(h, MK_ERROR);
 }

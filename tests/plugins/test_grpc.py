@@ -7,10 +7,14 @@ from concurrent import futures
 
 import pytest
 
+from http2_backend import Http2Backend, answer
 from proc import wait_until
 
 grpc = pytest.importorskip("grpc")
 
+over_http2 = pytest.mark.parametrize("protocol", ["h2"], indirect=True)
+
+GRPC = [("Content-Type", "application/grpc")]
 UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
 
@@ -198,11 +202,37 @@ def test_grpc_full_queue_is_unavailable(backend, calls):
     assert first.result() == b"late"
 
 
+@over_http2
 def test_grpc_error_over_http_has_status_200(calls):
     server = calls(1).server
     reply = server.get("/t.S/Unary", "POST", [("Content-Type", "application/grpc+proto")], b"x")
     assert (reply.status, reply.get("grpc-status"), reply.get("Content-Type")) == (200, "14", "application/grpc")
     assert server.get("/t.S/Unary", "POST", [("Content-Type", "application/grpc-web")], b"x").status == 502
+
+
+@over_http2
+def test_grpc_call_gets_a_status_in_place_of_an_intercepted_error(calls):
+    with Http2Backend(lambda _: answer("<html>page of the backend</html>", 503, fields=[("content-type", "text/html")])) as backend:
+        server = calls(backend.address.rpartition(":")[2], "intercept_errors=on").server
+        reply = server.get("/t.S/Unary", "POST", GRPC, b"x")
+        assert (reply.status, reply.get("grpc-status"), reply.get("Content-Type"), reply.body) == (200, "14", "application/grpc", b"")
+        assert code_of(calls(backend.address.rpartition(":")[2], "intercept_errors=on")("Unary"), b"")[0] == grpc.StatusCode.UNAVAILABLE
+        reply = server.get("/t.S/Unary", "POST", body=b"x")
+        assert reply.status == 503 and "page of the backend" not in reply.text and "grpc-status" not in reply
+
+
+@pytest.mark.parametrize("protocol, method", [("h1", "POST"), ("h2", "PUT")], indirect=["protocol"])
+def test_grpc_media_type_alone_does_not_stream_the_request(calls, method):
+    """Otherwise a client could switch off buffering and MinRate with a header."""
+    with Http2Backend(lambda _: answer("hello")) as backend:
+        with calls(backend.address.rpartition(":")[2]).server.connect() as c:
+            c.ask("/", method, GRPC, streamed=True)
+            c.more(b"a")
+            time.sleep(0.5)
+            assert not backend.requests and not backend.connections
+            c.done()
+            assert c.read().text == "hello"
+        assert backend.requests[0].body == b"a"
 
 
 def test_grpc_survives_the_restart_of_its_backend(backend, calls):
