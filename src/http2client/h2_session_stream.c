@@ -5,7 +5,10 @@
 
 #include "http2client/h2_session_write.h"
 
-enum { TABLE_SIZE_0 = 0x20 }; /* HPACK: the table size is 0 */
+enum {
+    TABLE_SIZE_0 = 0x20, /* HPACK: the table size is 0 */
+    QUEUE_STEP = 4096,
+};
 
 static struct mk_h2_session_stream *stream_of(struct mk_stream *st)
 {
@@ -110,9 +113,24 @@ void mk_h2_session_stream_check_tunnel(struct mk_h2_session_stream *s)
 
 /* ---- The queue of received data ---- */
 
+/* Lets the queue grow by a quarter at least, not by its double: thousands of queues may be full at once. */
+static size_t queue_size(size_t needed)
+{
+    return (needed + needed / 4 + QUEUE_STEP - 1) / QUEUE_STEP * QUEUE_STEP;
+}
+
+static void free_heap_queue(struct mk_h2_session_stream *s)
+{
+    if (s->queue == s->inline_queue)
+        return;
+    mk_mem_free(s->queue);
+    s->queue = s->inline_queue;
+    s->cap = s->session->backend->pool->blocks.size - sizeof *s;
+}
+
 static bool reserve_queue(struct mk_h2_session_stream *s, size_t n)
 {
-    size_t len = s->to - s->from, cap = s->cap;
+    size_t len = s->to - s->from;
     if (s->cap - s->to >= n)
         return true;
     if (s->from && s->cap - len >= n) {
@@ -121,14 +139,12 @@ static bool reserve_queue(struct mk_h2_session_stream *s, size_t n)
         s->to = len;
         return true;
     }
-    while (cap - len < n)
-        cap *= 2;
+    size_t cap = queue_size(len + n);
     char *p = mk_mem_alloc(cap);
     if (!p)
         return false;
     memcpy(p, s->queue + s->from, len);
-    if (s->queue != s->inline_queue)
-        mk_mem_free(s->queue);
+    free_heap_queue(s);
     s->queue = p;
     s->cap = cap;
     s->from = 0;
@@ -154,18 +170,44 @@ void mk_h2_session_stream_receive(struct mk_h2_session_stream *s, enum mk_h2_typ
     mk_h2_session_stream_notify(s, MK_READABLE);
 }
 
+static bool acquire_wide_window(struct mk_h2_session_stream *s)
+{
+    unsigned *n = &s->session->backend->pool->n_http2_wide;
+    if (s->is_wide || *n >= MK_H2_SESSION_WIDE_STREAMS_MAX)
+        return s->is_wide;
+    (*n)++;
+    s->is_wide = true;
+    return true;
+}
+
+static void release_wide_window(struct mk_h2_session_stream *s)
+{
+    if (s->is_wide)
+        s->session->backend->pool->n_http2_wide--;
+    s->is_wide = false;
+}
+
+/* Returns the window that a stream with `left` queued bytes may have. Only a reader that has emptied the queue gets a
+ * wide window, and keeps it while it reads as fast as the server sends. */
+static int64_t target_window(struct mk_h2_session_stream *s, int64_t left)
+{
+    if (!left && s->has_head && acquire_wide_window(s))
+        return MK_H2_SESSION_WIDE_WINDOW;
+    if (s->receive_window + left <= MK_H2_SESSION_STREAM_WINDOW)
+        release_wide_window(s);
+    return MK_H2_SESSION_STREAM_WINDOW;
+}
+
 /* Gives back the window for data that was read. The rest of the queue counts in full, although part of it is
- * no body data. A reader that has emptied the queue of a busy stream gets a wider window. */
+ * no body data. */
 static void return_window(struct mk_h2_session_stream *s)
 {
     struct mk_h2_session *ss = s->session;
     int64_t left = (int64_t)(s->to - s->from);
-    if (s->is_remote_closed || s->error || !s->id || s->receive_window > s->window / 2)
+    if (s->is_remote_closed || s->error || !s->id)
         return;
-    if (!left && s->has_head)
-        s->window = MK_H2_SESSION_WIDE_WINDOW;
-    int64_t by = s->window - s->receive_window - left;
-    if (by < s->window / 2 || ss->state.current == MK_H2_SESSION_FAILED)
+    int64_t window = target_window(s, left), by = window - s->receive_window - left;
+    if (by < window / 2 || ss->state.current == MK_H2_SESSION_FAILED)
         return;
     s->receive_window += by;
     mk_h2_session_write_window_update(ss, s->id, (uint32_t)by);
@@ -190,6 +232,7 @@ static ssize_t stream_read(struct mk_stream *st, char *buf, size_t cap)
     s->from += n;
     if (s->from == s->to) {
         s->from = s->to = 0;
+        free_heap_queue(s);
         st->holds = s->error || (s->is_tunnel && s->is_remote_closed); /* the end is still to be read */
     }
     return_window(s);
@@ -382,8 +425,8 @@ static void stream_close(struct mk_stream *st)
     mk_list_remove(&s->link);
     mk_list_remove(&s->ready);
     mk_list_remove(&s->blocked);
-    if (s->queue != s->inline_queue)
-        mk_mem_free(s->queue);
+    free_heap_queue(s);
+    release_wide_window(s);
     c->h2 = NULL;
     mk_freelist_push(&ss->backend->pool->blocks, s);
     if (--ss->n_streams)
@@ -407,7 +450,7 @@ bool mk_h2_session_stream_attach(struct mk_h2_session *ss, struct mk_upstream_co
     memset(s, 0, sizeof *s);
     s->conn = c;
     s->session = ss;
-    s->receive_window = s->window = MK_H2_SESSION_STREAM_WINDOW;
+    s->receive_window = MK_H2_SESSION_STREAM_WINDOW;
     s->queue = s->inline_queue;
     s->cap = blocks->size - sizeof *s;
     mk_list_init(&s->ready);

@@ -18,6 +18,8 @@ enum {
     MK_H2_SESSION_WINDOW = 1 << 20,         /* receive window of the session */
     MK_H2_SESSION_STREAM_WINDOW = 65535,    /* initial receive window of a stream, as in RFC 9113 */
     MK_H2_SESSION_WIDE_WINDOW = 256 * 1024, /* receive window of a stream whose reader keeps up */
+    MK_H2_SESSION_WIDE_STREAMS_MAX =
+        256, /* streams of a worker with a wide window: 64 MB, if their readers stop */
 };
 
 enum mk_h2_session_state {
@@ -100,8 +102,8 @@ struct mk_h2_session_stream {
     int error;           /* what reads return after the queued data; 0: no error */
     const char *problem; /* its description; static */
     int64_t receive_window;
-    uint32_t window; /* target size of the receive window */
-    char *queue;     /* records for the codec; see h2_session_stream.h */
+    bool is_wide; /* counts in mk_pool.n_http2_wide: the window was wide, and is not used up */
+    char *queue;  /* records for the codec; see h2_session_stream.h */
     size_t from, to, cap;
     char inline_queue[];
 };

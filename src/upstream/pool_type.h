@@ -68,6 +68,7 @@ struct mk_pool {
     struct mk_list unflushed;                     /* HTTP/2 sessions with output */
     const struct mk_upstream_http2_module *http2; /* NULL: no upstream uses HTTP/2 */
     char *http2_scratch;                          /* memory of the input of HTTP/2; NULL until needed */
+    unsigned n_http2_wide;                        /* streams of HTTP/2 with a wide receive window */
     struct mk_thread_pool *threads;               /* threads for name lookups; NULL until needed */
     struct mk_thread_pool *host_threads; /* the same for dynamic upstreams, whose names may resolve slowly */
     struct mk_server_name *names;        /* of servers that the administrator has added */

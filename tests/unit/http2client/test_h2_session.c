@@ -3,6 +3,8 @@
  * and the end. */
 #include "http2client/h2_session.h"
 
+#include <netinet/tcp.h>
+
 #include "http2client/h2_codec.h"
 #include "http2client/h2_session_stream.h"
 #include "unit/upstream/fixture.h"
@@ -206,6 +208,108 @@ static void body_waits_for_the_window_of_its_stream(void **state)
     release(0);
 }
 
+static void send_data(size_t n)
+{
+    static char frame[MK_H2_FRAME_HEAD + MK_H2_FRAME_MAX];
+    while (n) {
+        size_t part = mk_min(n, MK_H2_FRAME_MAX);
+        mk_h2_frame_write_head(frame, (uint32_t)part, MK_H2_DATA, 0, 1);
+        send_bytes(mk_str_of(frame, MK_H2_FRAME_HEAD + part));
+        n -= part;
+    }
+}
+
+/* Opens a stream whose response has begun. */
+static void open_response(void)
+{
+    static const char head[] = {0, 0, 1, MK_H2_HEADERS, MK_H2_END_HEADERS, 0, 0, 0, 1, (char)0x88};
+    char buf[1024];
+    open_session(100);
+    assert_int_equal(setsockopt(server_fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)), 0);
+    request(0, 0);
+    (void)receive(buf, sizeof buf);
+    send_bytes(mk_str_of(head, sizeof head));
+}
+
+static void read_bytes(size_t n)
+{
+    static char buf[4096];
+    while (n) {
+        ssize_t got = mk_upstream_conn_read(conns[0], buf, mk_min(n, sizeof buf));
+        assert_true(got > 0);
+        n -= (size_t)got;
+    }
+}
+
+static void read_all(void)
+{
+    char buf[4096];
+    while (mk_upstream_conn_read(conns[0], buf, sizeof buf) > 0)
+        ;
+}
+
+/* The windows that the stream got since the last call. */
+static uint32_t returned_window(void)
+{
+    char buf[4096];
+    mk_str got = receive(buf, sizeof buf), payload;
+    uint32_t sum = 0;
+    struct mk_h2_frame f;
+    for (unsigned i = 0; f = find_frame(got, MK_H2_WINDOW_UPDATE, i, &payload), f.type != 0xff; i++)
+        sum += f.stream ? mk_h2_frame_read_u32(payload) : 0;
+    return sum;
+}
+
+static void reader_that_stops_gets_no_wide_window_again(void **state)
+{
+    (void)state;
+    open_response();
+    send_data(40000);
+    read_all();
+    assert_int_equal(returned_window(), MK_H2_SESSION_WIDE_WINDOW - MK_H2_SESSION_STREAM_WINDOW + 40000);
+    assert_int_equal(pool->n_http2_wide, 1);
+    send_data(200000);
+    read_bytes(150000);
+    assert_int_equal(returned_window(), 0);
+    assert_int_equal(pool->n_http2_wide, 1); /* the server may still send the rest of the window */
+    send_data(MK_H2_SESSION_WIDE_WINDOW - 200000);
+    read_bytes(60000);
+    assert_int_equal(pool->n_http2_wide, 0);
+    assert_true(returned_window() <= MK_H2_SESSION_STREAM_WINDOW);
+    read_all();
+    assert_int_equal(pool->n_http2_wide, 1); /* the reader has caught up */
+    release(0);
+    assert_int_equal(pool->n_http2_wide, 0);
+}
+
+static void few_streams_have_a_wide_window_at_once(void **state)
+{
+    (void)state;
+    open_response();
+    pool->n_http2_wide = MK_H2_SESSION_WIDE_STREAMS_MAX;
+    send_data(40000);
+    read_all();
+    assert_in_range(returned_window(), MK_H2_SESSION_STREAM_WINDOW / 2, 40000);
+    release(0);
+    assert_int_equal(pool->n_http2_wide, MK_H2_SESSION_WIDE_STREAMS_MAX);
+    pool->n_http2_wide = 0;
+}
+
+static void queue_takes_no_more_memory_than_its_data_needs(void **state)
+{
+    (void)state;
+    open_response();
+    for (int i = 0; i < 3; i++) {
+        send_data(60000);
+        const struct mk_h2_session_stream *s = conns[0]->h2;
+        assert_true(s->to - s->from > 60000 && s->cap < 80000);
+        read_all();
+        assert_ptr_equal(s->queue, s->inline_queue);
+        assert_true(s->cap < 1024);
+    }
+    release(0);
+}
+
 static void goaway_marks_later_streams_as_unprocessed(void **state)
 {
     char buf[64];
@@ -270,6 +374,9 @@ int main(void)
         fixture_test(stream_beyond_the_limit_opens_another_session, setup),
         fixture_test(stream_that_ends_early_is_cancelled, setup),
         fixture_test(body_waits_for_the_window_of_its_stream, setup),
+        fixture_test(reader_that_stops_gets_no_wide_window_again, setup),
+        fixture_test(few_streams_have_a_wide_window_at_once, setup),
+        fixture_test(queue_takes_no_more_memory_than_its_data_needs, setup),
         fixture_test(goaway_marks_later_streams_as_unprocessed, setup),
         fixture_test(end_of_the_socket_fails_all_streams, setup),
         fixture_test(idle_session_is_closed_with_goaway, setup),
