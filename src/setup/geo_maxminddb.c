@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Databases in the format of MaxMind, through libmaxminddb: mapped once, and shared by all workers. */
+/* Databases in the format of MaxMind, through libmaxminddb: copied to memory once, and shared by all workers. */
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <maxminddb.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/err.h"
 #include "setup/geo.h"
 
 struct maxmind_database {
@@ -65,14 +73,62 @@ static void find_record(const struct mk_geo *geo, const struct mk_addr *addr, st
     read_asn(&found.entry, out);
 }
 
+/* ---- Loading ---- */
+
+enum { PIECE = 1 << 20, SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL };
+
+/* Copies the content of a file. Returns 0 or a negated errno value. */
+static int copy_file(int to, int from)
+{
+    struct stat st;
+    ssize_t n;
+    if (fstat(from, &st))
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -EINVAL;
+    while ((n = sendfile(to, from, NULL, PIECE)) > 0 || (n < 0 && errno == EINTR))
+        ;
+    return n < 0 || fcntl(to, F_ADD_SEALS, SEALS) ? -errno : 0;
+}
+
+/* Copies the file to memory: a mapping of the file itself would crash all workers (SIGBUS) when an update truncates it.
+ * Returns a descriptor or a negated errno value. */
+static int load_file(const char *path)
+{
+    int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (from < 0)
+        return -errno;
+    int to = memfd_create("monkey-geo", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int e = to < 0 ? -errno : copy_file(to, from);
+    close(from);
+    if (!e)
+        return to;
+    if (to >= 0)
+        close(to);
+    return e;
+}
+
+/* Returns NULL, or a text that describes the failure. */
+static const char *open_database(const char *path, MMDB_s *db)
+{
+    char copy[sizeof "/proc/self/fd/" + 3 * sizeof(int)];
+    int fd = load_file(path);
+    if (fd < 0)
+        return mk_err_text(fd);
+    (void)snprintf(copy, sizeof copy, "/proc/self/fd/%d", fd);
+    int error = MMDB_open(copy, MMDB_MODE_MMAP, db);
+    close(fd);
+    return error == MMDB_SUCCESS ? NULL : MMDB_strerror(error);
+}
+
 const char *mk_geo_maxminddb_open(const char *path, struct mk_arena *arena, const struct mk_geo **list)
 {
     struct maxmind_database *d = mk_arena_zalloc(arena, 1, sizeof *d);
     if (!d)
         return NULL; /* the report detects it in the arena */
-    int error = MMDB_open(path, MMDB_MODE_MMAP, &d->db);
-    if (error != MMDB_SUCCESS)
-        return MMDB_strerror(error);
+    const char *error = open_database(path, &d->db);
+    if (error)
+        return error;
     if (!mk_arena_add_cleanup(arena, close_database, d)) {
         MMDB_close(&d->db);
         return NULL;

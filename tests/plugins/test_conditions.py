@@ -535,6 +535,23 @@ def test_databases_are_opened_again_at_reload(located, tmp_path):
 
 
 @geo
+def test_file_of_a_database_may_be_overwritten(located, tmp_path):
+    """`cp new.mmdb country.mmdb` truncates the file that the workers use."""
+    mmdb.write(tmp_path / "country.mmdb", {"192.0.2.0/24": {"country": {"iso_code": "DE"}}, **{
+        f"10.{i}.{k}.0/24": {"country": {"iso_code": "FR"}} for i in range(8) for k in range(256)}})
+    size = (tmp_path / "country.mmdb").stat().st_size
+    assert size > 3 * 4096
+    server = located("Deny country DE FR")
+    (tmp_path / "country.mmdb").write_bytes(b"")
+    assert place(server, "10.7.255.1") == 403 and place(server, "192.0.2.1") == 403 and place(server, "198.51.100.1") == 200
+    (tmp_path / "country.mmdb").write_bytes(bytes(size))
+    assert place(server, "10.7.255.1") == 403 and place(server, "192.0.2.1") == 403
+    server.tell(1)
+    server.err.wait_for(r"cannot open the database .*country\.mmdb: ")
+    assert place(server, "192.0.2.1") == 403
+
+
+@geo
 @pytest.mark.parametrize("rules,databases,message", [
     ("Deny country DE", "none.mmdb", "cannot open the database"), ("Deny country Germany", "country.mmdb", "`Germany` is not a country"),
     ("Deny asn x", "asn.mmdb", "`x` is not the number of an autonomous system"), ("Deny asn 0", "asn.mmdb", "`0` is not the number"),
