@@ -274,13 +274,32 @@ bool mk_base64_decode(struct mk_buf *out, mk_str s)
     return (bits & ((1u << n_bits) - 1)) == 0; /* the leftover bits encode no byte and must be zero */
 }
 
+/* Encodes 8 bytes with vector instructions. */
+static void hex_encode_8(char *out, const char *in)
+{
+    typedef uint8_t bytes __attribute__((vector_size(8)));
+    typedef uint16_t pairs __attribute__((vector_size(16)));
+    typedef int8_t digits __attribute__((vector_size(16)));
+    bytes input;
+    memcpy(&input, in, sizeof input);
+    pairs wide = __builtin_convertvector(input, pairs), high = wide >> 4, low = wide & 15;
+    bool is_little_endian =
+        __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__; /* the first byte of a pair is `high` */
+    digits values = (digits)(is_little_endian ? high | low << 8 : high << 8 | low);
+    digits text = values + '0' + ((values > 9) & ('a' - '0' - 10));
+    memcpy(out, &text, sizeof text);
+}
+
 void mk_hex_encode(struct mk_buf *out, mk_str s)
 {
     MK_ASSERT(s.len <= SIZE_MAX / 2); /* no string is that long */
     if (!mk_buf_reserve(out, 2 * s.len))
         return;
     char *at = out->p + out->len;
-    for (size_t i = 0; i < s.len; i++) {
+    size_t i = 0;
+    for (; s.len - i >= 8; i += 8, at += 16)
+        hex_encode_8(at, s.p + i);
+    for (; i < s.len; i++) {
         unsigned char c = (unsigned char)s.p[i];
         *at++ = hex_digits[c >> 4];
         *at++ = hex_digits[c & 15];

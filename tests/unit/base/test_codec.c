@@ -178,6 +178,8 @@ static void hex_is_encoded(void **state)
     (void)state;
     expect(mk_hex_encode, MK_STR(""), "");
     expect(mk_hex_encode, MK_STR("\0\x0f\xf0\xff"), "000ff0ff");
+    expect(mk_hex_encode, MK_STR("\x00\x19\x9a\xa0\xaf\xf9\xff\x0a\x5b"),
+           "00199aa0aff9ff0a5b"); /* more than 8 bytes */
 }
 
 static void consttime_eq_compares_every_byte(void **state)
