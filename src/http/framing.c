@@ -8,7 +8,7 @@ static bool is_header_repeated(const struct mk_headers *fields, enum mk_header_i
 {
     unsigned at = fields->first[id];
     mk_str value;
-    return at && mk_headers_next(fields, id, &at, &value);
+    return at && at < fields->n && mk_headers_find_next(fields, id, &at, &value);
 }
 
 static int parse_host_header(const struct mk_request_head *h, struct mk_authority_cache *last,

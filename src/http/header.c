@@ -142,14 +142,23 @@ static const uint8_t ids[PLACES] = {
     PLACE(17, 'x', 'o', MK_HEADER_X_FORWARDED_PROTO),
 };
 
+/* Apart from mk_header_find_id(), which needs no stack without this call. */
+MK_NOINLINE static enum mk_header_id check_short_name(mk_str name, enum mk_header_id id)
+{
+    return mk_str_eq_nocase(name, names[id]) ? id : MK_HEADER_OTHER;
+}
+
 enum mk_header_id mk_header_find_id(mk_str name)
 {
     if (name.len < 2 || name.len > LEN_MAX)
         return MK_HEADER_OTHER;
     unsigned first = (unsigned char)name.p[0] | 0x20u, last = (unsigned char)name.p[name.len - 1] | 0x20u;
     unsigned id = ids[PLACE_OF(name.len, first, last)];
-    bool is_it = names[id].len == name.len && mk_scan_is_header_name(name.p, names[id].p, name.len);
-    return is_it ? (enum mk_header_id)id : MK_HEADER_OTHER;
+    if (names[id].len != name.len)
+        return MK_HEADER_OTHER;
+    if (MK_UNLIKELY(name.len < 4))
+        return check_short_name(name, (enum mk_header_id)id);
+    return mk_scan_is_header_name(name.p, names[id].p, name.len) ? (enum mk_header_id)id : MK_HEADER_OTHER;
 }
 
 void mk_headers_init(struct mk_headers *fields, struct mk_header_field *at)
@@ -168,12 +177,9 @@ mk_str mk_headers_find(const struct mk_headers *fields, mk_str name)
     return (mk_str){NULL, 0};
 }
 
-bool mk_headers_next(const struct mk_headers *fields, enum mk_header_id id, unsigned *at, mk_str *value)
+bool mk_headers_find_next(const struct mk_headers *fields, enum mk_header_id id, unsigned *at, mk_str *value)
 {
-    unsigned first = fields->first[id];
-    if (!first)
-        return false;
-    for (unsigned i = *at ? *at : first - 1; i < fields->n; i++) {
+    for (unsigned i = *at ? *at : fields->first[id] - 1u; i < fields->n; i++) {
         if (fields->at[i].id == id) {
             *at = i + 1;
             *value = fields->at[i].value;

@@ -137,11 +137,18 @@ static inline bool mk_headers_has(const struct mk_headers *fields, enum mk_heade
 /* Returns the value of the first line with that name (case-insensitive); absent: none. */
 mk_str mk_headers_find(const struct mk_headers *fields, mk_str name);
 
+/* Implements mk_headers_next() for a header that exists. */
+bool mk_headers_find_next(const struct mk_headers *fields, enum mk_header_id id, unsigned *at, mk_str *value);
+
 /* Iterates over the values of all lines with that id, in order. Start with *at = 0; false at the end.
  *
  *     mk_str value;
  *     for (unsigned at = 0; mk_headers_next(fields, MK_HEADER_COOKIE, &at, &value);) */
-bool mk_headers_next(const struct mk_headers *fields, enum mk_header_id id, unsigned *at, mk_str *value);
+static inline bool mk_headers_next(const struct mk_headers *fields, enum mk_header_id id, unsigned *at,
+                                   mk_str *value)
+{
+    return MK_UNLIKELY(fields->first[id]) && mk_headers_find_next(fields, id, at, value);
+}
 
 /* Returns the number of list elements in all lines of that id, including empty elements. */
 size_t mk_headers_count_elements(const struct mk_headers *fields, enum mk_header_id id);

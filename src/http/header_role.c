@@ -104,13 +104,17 @@ static enum mk_header_role role_of_unusual_name(mk_str name)
     return mk_str_find(name, '_') != MK_STR_NONE ? MK_ROLE_UNDERSCORE : MK_ROLE_CLIENT;
 }
 
-enum mk_header_role mk_header_role_of_id(enum mk_header_id id, mk_str name)
+/* Apart from mk_header_role_of_id(), which needs no stack without this code. */
+MK_NOINLINE static enum mk_header_role role_of_other_name(mk_str name)
 {
-    if (id != MK_HEADER_OTHER)
-        return (enum mk_header_role)by_id[id];
     if (has_unusual_char(name))
         return role_of_unusual_name(name);
     return may_have_role(name) ? role_by_name(name) : MK_ROLE_CLIENT;
+}
+
+enum mk_header_role mk_header_role_of_id(enum mk_header_id id, mk_str name)
+{
+    return id != MK_HEADER_OTHER ? (enum mk_header_role)by_id[id] : role_of_other_name(name);
 }
 
 enum mk_header_role mk_header_role(mk_str name)
