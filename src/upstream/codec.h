@@ -34,8 +34,10 @@ struct mk_codec_record {
 /* State of the response parser. */
 struct mk_codec_response_state {
     struct mk_response_parser reply;
-    struct mk_fcgi fcgi;
-    struct mk_codec_record record;
+    union { /* of the protocols that frame the response */
+        struct mk_fcgi fcgi;
+        struct mk_codec_record record;
+    };
     void (*on_error_text)(void *ctx, mk_str text);
     void *ctx;
     int error;           /* after MK_RESPONSE_PARSER_ERROR: return value of mk_upstream_request_head() */

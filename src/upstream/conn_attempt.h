@@ -8,8 +8,9 @@
 
 #include "upstream/conn.h"
 
-/* Call it when the connection has a request and a server, and is open or being opened. */
-void mk_conn_attempt_begin(struct mk_upstream_conn *c, mk_str server);
+/* Call it when the connection has a request, which records the attempt, and a server, and is open or being
+ * opened. */
+void mk_conn_attempt_begin(struct mk_upstream_conn *c, struct mk_attempt *attempt, mk_str server);
 
 /* Call it when the connection is open. */
 static inline void mk_conn_attempt_connected(struct mk_upstream_conn *c)

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "upstream/request_type.h"
+
 #define TO(step) MK_STATE_TO(MK_HANDLER_##step)
 
 static const struct mk_state_table steps = {
@@ -112,7 +114,8 @@ static int handler_set_body(struct mk_upstream_handler *h)
     bool is_head = mk_request_method(h->request) == MK_METHOD_HEAD;
     mk_str all;
     if (!is_head && status != 204 && status != 304 && mk_upstream_request_buffered_body(h->upstream, &all)) {
-        handler_add_trailers(h);
+        if (MK_UNLIKELY(h->upstream->trailers.len))
+            handler_add_trailers(h);
         return mk_response_set_body_nocopy(h->response, all);
     }
     if (!is_head && length == 0)

@@ -94,10 +94,16 @@ static void on_idle_conn_event(void *ctx, unsigned which)
     mk_wait_queue_wake_older(o);
 }
 
-static void begin_attempt(struct mk_upstream_conn *c)
+MK_COLD static void record_attempt(struct mk_upstream_conn *c, struct mk_attempt *attempt)
 {
-    if (c->options.request)
-        mk_conn_attempt_begin(c, mk_upstream_conn_server_name(c));
+    mk_conn_attempt_begin(c, attempt, mk_upstream_conn_server_name(c));
+}
+
+static inline void begin_attempt(struct mk_upstream_conn *c)
+{
+    struct mk_attempt *a = c->options.request ? mk_request_add_attempt(c->options.request) : NULL;
+    if (MK_UNLIKELY(a != NULL))
+        record_attempt(c, a);
 }
 
 /* Hands the connection, which may still be connecting, to its request. */

@@ -14,7 +14,7 @@ void mk_pool_stop(struct mk_pool *p);
 /* ---- For requests ---- */
 
 /* Block size for request memory. */
-enum { MK_POOL_BLOCK = 1024 };
+enum { MK_POOL_BLOCK = 1072 };
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
 
 /* Like mk_upstream_conn_acquire(), with two differences: on_event calls mk_upstream_conn_note_event() itself,

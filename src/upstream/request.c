@@ -108,8 +108,9 @@ static bool attempt_http1(struct mk_upstream_request *c)
     mk_upstream_request_state_cancel(c, MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
     mk_freelist_dealloc(c->blocks, c->out.p, c->out.cap);
-    c->out = c->http1_head;
-    c->http1_head = (struct mk_buf){0};
+    c->out = *c->http1_head;
+    mk_mem_free(c->http1_head);
+    c->http1_head = NULL;
     c->head_len = c->out.len;
     c->codec = &mk_codec_http;
     c->content.is_over = c->content.is_gone = false;
@@ -126,7 +127,7 @@ static bool attempt_http1(struct mk_upstream_request *c)
  * False: the request has failed. */
 static bool attempt_retry(struct mk_upstream_request *c, int error, const char *problem)
 {
-    if (MK_UNLIKELY(error == -EPROTONOSUPPORT && c->http1_head.p))
+    if (MK_UNLIKELY(error == -EPROTONOSUPPORT && c->http1_head))
         return attempt_http1(c);
     bool stale = is_stale_conn(c, error), repeats = can_retry(c, error);
     enum mk_upstream_conn_disposition how =
@@ -286,6 +287,18 @@ static size_t estimate_head_len(const struct mk_upstream_request_options *opts)
     return len;
 }
 
+/* Writes the head of an upgrade also for a server that has no tunnels over HTTP/2. */
+MK_COLD static mk_err write_http1_head(struct mk_upstream_request *c,
+                                       const struct mk_upstream_request_options *opts)
+{
+    c->http1_head = mk_mem_alloc(sizeof *c->http1_head);
+    if (!c->http1_head)
+        return -ENOMEM;
+    *c->http1_head = mk_buf_growing(MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX);
+    mk_err e = mk_codec_http.write_head(c->http1_head, opts, &c->problem);
+    return c->http1_head->failed ? -ENOMEM : e;
+}
+
 static mk_err write_request(struct mk_upstream_request *c, const struct mk_upstream_request_options *opts)
 {
     c->out = mk_buf_growing(MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX);
@@ -302,11 +315,9 @@ static mk_err write_request(struct mk_upstream_request *c, const struct mk_upstr
         return -EINVAL;
     mk_err e = c->codec->write_head(&c->out, opts, &c->problem);
     c->head_len = c->out.len;
-    if (MK_UNLIKELY(opts->conn.http2_tunnel) && !e) {
-        c->http1_head = mk_buf_growing(MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX);
-        e = mk_codec_http.write_head(&c->http1_head, opts, &c->problem);
-    }
-    return c->out.failed || c->http1_head.failed ? -ENOMEM : e;
+    if (MK_UNLIKELY(opts->conn.http2_tunnel) && !e)
+        e = write_http1_head(c, opts);
+    return c->out.failed ? -ENOMEM : e;
 }
 
 /* A WebSocket uses a stream if the server supports that; other upgrades need HTTP/1.1. */
@@ -327,6 +338,9 @@ static const struct mk_codec_ops *find_codec(const struct mk_upstream_request_op
     const struct mk_upstream_http2_module *http2 = mk_upstream_http2_of(opts->upstream);
     return MK_UNLIKELY(http2) && !opts->conn.http1 ? http2->codec : codecs[opts->protocol];
 }
+
+_Static_assert(sizeof(struct mk_upstream_request) + MK_UPGRADE_ACCEPT_LEN <= MK_POOL_BLOCK,
+               "the free list has blocks for requests without Upgrade");
 
 static struct mk_upstream_request *new_request(struct mk_worker *w,
                                                const struct mk_upstream_request_options *opts)
@@ -430,7 +444,10 @@ void mk_upstream_request_free(struct mk_upstream_request *c)
     mk_upstream_request_timer_fini(c);
     mk_upstream_request_receive_fini(c);
     mk_freelist_dealloc(c->blocks, c->out.p, c->out.cap);
-    mk_buf_free(&c->http1_head);
+    if (MK_UNLIKELY(c->http1_head != NULL)) {
+        mk_buf_free(c->http1_head);
+        mk_mem_free(c->http1_head);
+    }
     mk_freelist_dealloc(c->blocks, c, c->size);
 }
 
@@ -610,16 +627,20 @@ static bool is_connection_option(const struct mk_upstream_request *c, mk_str nam
     return false;
 }
 
-bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t i, mk_str *name,
-                                    mk_str *value)
+MK_COLD static bool find_trailer(const struct mk_upstream_request *c, size_t i, mk_str *name, mk_str *value)
 {
     mk_str rest = mk_buf_str(&c->trailers);
-    if (c->state.current != MK_UPSTREAM_REQUEST_DONE)
-        return false;
     while (mk_trailer_next(&rest, name, value))
         if (mk_trailer_is_allowed(*name) && !is_connection_option(c, *name) && i-- == 0)
             return true;
     return false;
+}
+
+bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t i, mk_str *name,
+                                    mk_str *value)
+{
+    return MK_UNLIKELY(c->trailers.len) && c->state.current == MK_UPSTREAM_REQUEST_DONE &&
+           find_trailer(c, i, name, value);
 }
 
 /* ---- The server ---- */

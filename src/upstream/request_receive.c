@@ -19,7 +19,6 @@ static void init_parser(struct mk_upstream_request *c, struct mk_response_parser
     mk_response_parser_init(&c->input.reply, request, NULL, MK_UPSTREAM_REQUEST_RECEIVE_FIELDS);
     if (c->codec == &mk_codec_fastcgi)
         mk_fcgi_init(&c->input.fcgi);
-    c->input.record = (struct mk_codec_record){0};
     c->input.error = 0;
     c->input.problem = NULL;
     c->in = c->data = mk_str_of("", 0);
@@ -39,6 +38,7 @@ void mk_upstream_request_receive_init(struct mk_upstream_request *c,
 void mk_upstream_request_receive_reset(struct mk_upstream_request *c)
 {
     mk_response_parser_fini(&c->input.reply);
+    c->input.record = (struct mk_codec_record){0};
     init_parser(c, c->input.reply.request);
 }
 

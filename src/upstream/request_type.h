@@ -81,8 +81,8 @@ struct mk_upstream_request {
     uint8_t awaits;
     bool is_safe_to_repeat;
     bool is_local_redirect;
-    uint32_t reset_code; /* HTTP/2 error code of the server; 0: none */
     uint8_t n_refused;   /* attempts that a server has refused without processing them */
+    uint32_t reset_code; /* HTTP/2 error code of the server; 0: none */
     int error;           /* why the request failed, or why its output is MK_UPSTREAM_REQUEST_OUTPUT_BROKEN */
     const char *problem;
 
@@ -97,8 +97,9 @@ struct mk_upstream_request {
 
     /* The request: its head, followed by buffered body data. */
     struct mk_buf out;
-    size_t head_len, sent;    /* bytes of `out` */
-    struct mk_buf http1_head; /* the head of an upgrade for a server that has no tunnels over HTTP/2 */
+    size_t head_len, sent; /* bytes of `out` */
+    struct mk_buf
+        *http1_head; /* the head of an upgrade for a server without tunnels over HTTP/2; NULL: none */
     struct mk_upstream_request_body_state content;
 
     /* The response. */
