@@ -118,9 +118,8 @@ void mk_http_stream_record_request(struct mk_http_stream *d, enum mk_outcome out
     mk_http_stream_set_response_state(d, MK_RESPONSE_RECORDED);
     if (!d->outcome)
         d->outcome = outcome;
-    d->x->content_received = d->received;
     count_request(d->conn->manager->counters, &d->x->response, d->outcome);
-    mk_dispatch_end(d->x, d->outcome, d->sent, d->conn->manager->loop->now_ms);
+    mk_dispatch_end(d->x, d->outcome, d->received, d->sent, d->conn->manager->loop->now_ms);
 }
 
 void mk_http_stream_free(struct mk_http_stream *d)

@@ -163,8 +163,8 @@ static void write_json(struct mk_buf *out, const struct mk_access_record *rec,
     mk_json_cstr(mk_json_key(&w, "outcome"), mk_outcome_name(rec->outcome));
     write_text(&w, "referer", request_header(r, MK_HEADER_REFERER));
     write_text(&w, "agent", request_header(r, MK_HEADER_USER_AGENT));
-    if (r->id.p)
-        mk_json_string(mk_json_key(&w, "request_id"), r->id);
+    if (mk_request_has_id(r))
+        mk_json_string(mk_json_key(&w, "request_id"), mk_request_id(r));
     mk_json_end_object(&w);
     mk_buf_add_char(out, '\n');
 }

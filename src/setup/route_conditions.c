@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/route_conditions.h"
 
-#include <monkey/condition.h>
+#include "web/condition.h"
 
 enum {
     SUBJECTS = MK_CONDITION_PATH | MK_CONDITION_CONTAINS | MK_CONDITION_FROM | MK_CONDITION_METHOD |
@@ -10,24 +10,21 @@ enum {
                MK_CONDITION_ASN | MK_CONDITION_FILE
 };
 
-struct mk_conditions *mk_route_conditions_new(const struct mk_conf_ctx *ctx)
-{
-    return mk_conditions_new(ctx);
-}
-
-void mk_route_conditions_parse(struct mk_conditions *conditions, const struct mk_conf_ctx *ctx, mk_str text)
-{
-    (void)!mk_conditions_parse(conditions, ctx, text, SUBJECTS, false);
-}
-
 static enum mk_regex_result match_conditions(const struct mk_conditions *conditions,
                                              struct mk_request *request)
 {
     return mk_conditions_match(conditions, request);
 }
 
-void mk_route_conditions_set(struct mk_route *route, const struct mk_conditions *conditions)
+struct mk_conditions *mk_route_conditions_new(const struct mk_conf_ctx *ctx)
 {
-    route->conditions = conditions;
-    route->when = match_conditions;
+    struct mk_conditions *conditions = mk_conditions_new(ctx);
+    if (conditions)
+        conditions->match = match_conditions;
+    return conditions;
+}
+
+void mk_route_conditions_parse(struct mk_conditions *conditions, const struct mk_conf_ctx *ctx, mk_str text)
+{
+    (void)!mk_conditions_parse(conditions, ctx, text, SUBJECTS, false);
 }

@@ -4,12 +4,12 @@
 #define MK_SETUP_ROUTE_CONDITIONS_H
 
 #include "conf/table.h"
-#include "web/route.h"
+
+struct mk_conditions;
 
 /* NULL: out of memory, or the server was built without conditions, and the error was reported. */
 struct mk_conditions *mk_route_conditions_new(const struct mk_conf_ctx *ctx) MK_MUST_USE;
 /* Appends conditions to the list, or reports errors. */
 void mk_route_conditions_parse(struct mk_conditions *conditions, const struct mk_conf_ctx *ctx, mk_str text);
-void mk_route_conditions_set(struct mk_route *route, const struct mk_conditions *conditions);
 
 #endif

@@ -15,9 +15,3 @@ void mk_route_conditions_parse(struct mk_conditions *conditions, const struct mk
     (void)ctx;
     (void)text;
 }
-
-void mk_route_conditions_set(struct mk_route *route, const struct mk_conditions *conditions)
-{
-    (void)route;
-    (void)conditions;
-}

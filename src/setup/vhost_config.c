@@ -225,11 +225,8 @@ static size_t bind_conditional_routes(struct host_builder *b, struct mk_route *r
             mk_conf_report_error(b->report, &written->at[i].entry->at, "condition without a route after it");
         if (is_when)
             continue;
-        if (bind_route(b, &written->at[i], &routes[n])) {
-            if (pending)
-                mk_route_conditions_set(&routes[n], pending);
-            n++;
-        }
+        if (bind_route(b, &written->at[i], &routes[n]))
+            routes[n++].when = pending;
         pending = NULL;
     }
     return n;

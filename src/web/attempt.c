@@ -6,22 +6,26 @@
 #include "web/exchange.h"
 #include "web/vhost.h"
 
-struct mk_attempt *mk_request_add_attempt(struct mk_request *r)
+MK_COLD static struct mk_attempt *append_attempt(struct mk_request *r)
 {
-    if (!r->site || !r->site->records_attempts)
-        return NULL;
-    struct mk_attempt *a = mk_arena_alloc(r->arena, sizeof *a);
+    struct mk_request_extras *extras = mk_request_get_extras(r);
+    struct mk_attempt *a = extras ? mk_arena_alloc(r->arena, sizeof *a) : NULL;
     if (!a)
         return NULL;
     *a = (struct mk_attempt){.began_us = mk_clock_us()};
-    struct mk_attempt **end = &r->attempts;
+    struct mk_attempt **end = &extras->attempts;
     while (*end)
         end = &(*end)->next;
     *end = a;
     return a;
 }
 
+struct mk_attempt *mk_request_add_attempt(struct mk_request *r)
+{
+    return MK_UNLIKELY(r->site && r->site->records_attempts) ? append_attempt(r) : NULL;
+}
+
 const struct mk_attempt *mk_request_attempts(const struct mk_request *r)
 {
-    return r->attempts;
+    return r->extras ? r->extras->attempts : NULL;
 }

@@ -53,6 +53,9 @@ struct mk_condition {
 };
 
 struct mk_conditions {
+    /* Evaluates the conditions of a route: dispatch.c does not depend on condition_match.c, which a build
+     * without conditions lacks. NULL: not of a route. */
+    enum mk_regex_result (*match)(const struct mk_conditions *conditions, struct mk_request *request);
     struct mk_condition *first, **end;
     unsigned subjects;
 };

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "http/method.h"
+#include "web/condition.h"
 #include "web/effective_limits.h"
 #include "web/error_page.h"
 #include "web/https_policy.h"
@@ -543,7 +544,7 @@ static bool call_route_handler(struct mk_exchange *x)
     if (MK_UNLIKELY(result == MK_REGEX_LIMIT))
         return fail_route_match_limit(x, route);
     if (MK_UNLIKELY(route->when != NULL) &&
-        (result = route->when(route->conditions, &x->request)) != MK_REGEX_MATCH)
+        (result = route->when->match(route->when, &x->request)) != MK_REGEX_MATCH)
         return result == MK_REGEX_LIMIT ? fail_route_match_limit(x, route) : apply_verdict(x, MK_NEXT);
     unsigned methods = handler_methods(route->handler);
     if (methods && !(methods & MK_METHOD_BIT(x->request.target->method))) {
@@ -574,9 +575,9 @@ static bool respond_server_wide(struct mk_exchange *x)
 static bool find_request_vhost(struct mk_exchange *x)
 {
     ensure_vhost(x);
-    const struct mk_hooks *hooks = &x->request.site->hooks;
-    x->step = hooks->request.n | hooks->handler.n ? MK_DISPATCH_HOOKS : MK_DISPATCH_ROUTES;
-    x->at = 0;
+    x->step = MK_DISPATCH_ROUTES;
+    if (x->request.site->hooks.has_early)
+        x->step = MK_DISPATCH_HOOKS;
     start_https_policy(x);
     return x->https_checked || x->step == MK_DISPATCH_HOOKS || check_https_policy(x);
 }
@@ -617,23 +618,25 @@ static bool is_aborted_outcome(enum mk_outcome outcome)
     return outcome != MK_OUTCOME_OK && outcome != MK_OUTCOME_REJECTED;
 }
 
-void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome outcome, uint64_t content_sent, uint64_t now_ms)
+void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome outcome, uint64_t content_received,
+                     uint64_t content_sent, uint64_t now_ms)
 {
     const struct mk_web_ctx *web = x->request.web;
     const struct mk_vhost *site = x->request.site ? x->request.site : x->request.hosts->fallback;
     x->response.sent = outcome == MK_OUTCOME_OK;
     if (!web->on_record && (!site || (!site->hooks.done.n && !is_aborted_outcome(outcome))))
         return; /* no hook or log needs the entry */
+    const char *reason = x->request.extras ? x->request.extras->reason : NULL;
     struct mk_access_record record = {
         .request = &x->request,
         .response = x->response.sealed ? &x->response : NULL,
         .status = x->response.sealed ? x->response.status : 0,
         .outcome = outcome,
-        .reason = x->reason            ? x->reason
+        .reason = reason               ? reason
                   : x->deciding_plugin ? x->deciding_plugin->name
                                        : NULL,
-        .is_reason_set = x->reason,
-        .content_received = x->content_received,
+        .is_reason_set = reason,
+        .content_received = content_received,
         .content_sent = content_sent,
         .duration_ms = now_ms - x->request.now_ms,
         .began_us = x->began_us,

@@ -27,7 +27,8 @@ void mk_dispatch_error(struct mk_exchange *x, unsigned status);
 void mk_dispatch_replace_with_error(struct mk_exchange *x, unsigned status) MK_COLD;
 
 /* Ends the request: calls the on_abort and on_done hooks, and writes the access-log entry. The caller frees
- * the exchange next. */
-void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome outcome, uint64_t content_sent, uint64_t now_ms);
+ * the exchange next. `content_received` and `content_sent`: bytes of the bodies. */
+void mk_dispatch_end(struct mk_exchange *x, enum mk_outcome outcome, uint64_t content_received,
+                     uint64_t content_sent, uint64_t now_ms);
 
 #endif

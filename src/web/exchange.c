@@ -33,8 +33,6 @@ struct mk_exchange *mk_exchange_new_in_arena(struct mk_arena *arena, struct mk_w
         x->challenge = x->aborted = x->https_checked = x->handler_sets_body_max = x->has_own_body_max =
             x->too_long_logged_at = false;
     x->body_route = NULL;
-    x->reason = NULL;
-    x->content_received = 0;
     x->limits = NULL;
     x->variants_limits = NULL;
     x->destination = NULL;

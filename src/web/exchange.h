@@ -51,8 +51,6 @@ struct mk_exchange {
                                             * determined */
     struct mk_request_target *destination; /* see web/destination_header.h; NULL: none, or not parsed yet */
     const char *last_called;               /* name of the last hook or handler */
-    const char *reason;                    /* set by mk_request_set_reason(); NULL: not set */
-    uint64_t content_received;             /* bytes of the request body; set when the request ends */
     uint64_t began_us;                     /* 0 if no plugin needs microseconds */
 };
 

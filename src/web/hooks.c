@@ -31,11 +31,13 @@ static bool build_hook_list(struct mk_hook_list *list, struct mk_arena *arena, c
 
 bool mk_hooks_init(struct mk_hooks *h, struct mk_arena *arena, const struct mk_hook *all, size_t n)
 {
-    return build_hook_list(&h->request, arena, all, n, offsetof(struct mk_plugin, on_request)) &&
-           build_hook_list(&h->handler, arena, all, n, offsetof(struct mk_plugin, on_handler)) &&
-           build_hook_list(&h->response, arena, all, n, offsetof(struct mk_plugin, on_response)) &&
-           build_hook_list(&h->error, arena, all, n, offsetof(struct mk_plugin, on_error)) &&
-           build_hook_list(&h->abort, arena, all, n, offsetof(struct mk_plugin, on_abort)) &&
-           build_hook_list(&h->done, arena, all, n, offsetof(struct mk_plugin, on_done)) &&
-           build_hook_list(&h->log, arena, all, n, offsetof(struct mk_plugin, on_log));
+    bool has_memory = build_hook_list(&h->request, arena, all, n, offsetof(struct mk_plugin, on_request)) &&
+                      build_hook_list(&h->handler, arena, all, n, offsetof(struct mk_plugin, on_handler)) &&
+                      build_hook_list(&h->response, arena, all, n, offsetof(struct mk_plugin, on_response)) &&
+                      build_hook_list(&h->error, arena, all, n, offsetof(struct mk_plugin, on_error)) &&
+                      build_hook_list(&h->abort, arena, all, n, offsetof(struct mk_plugin, on_abort)) &&
+                      build_hook_list(&h->done, arena, all, n, offsetof(struct mk_plugin, on_done)) &&
+                      build_hook_list(&h->log, arena, all, n, offsetof(struct mk_plugin, on_log));
+    h->has_early = h->request.n || h->handler.n;
+    return has_memory;
 }

@@ -26,6 +26,7 @@ struct mk_hook_list {
 };
 
 struct mk_hooks {
+    bool has_early; /* hooks to call before the routes: on_request or on_handler */
     struct mk_hook_list request, handler, response, error, abort, done, log;
 };
 

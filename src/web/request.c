@@ -298,7 +298,9 @@ mk_str mk_request_user(const struct mk_request *r)
 
 void mk_request_set_reason(struct mk_request *r, const char *reason)
 {
-    mk_exchange_of(r)->reason = reason;
+    struct mk_request_extras *extras = mk_request_get_extras(r);
+    if (extras)
+        extras->reason = reason;
 }
 
 /* ---- The log ---- */
@@ -316,8 +318,8 @@ static void log_json(const struct mk_request *r, struct mk_log *log, enum mk_log
         mk_json_string(mk_json_key(&w, "method"), mk_str_first(r->method_text, METHOD_SHOWN));
         mk_json_string(mk_json_key(&w, "target"), mk_str_first(r->target_text, TARGET_SHOWN));
     }
-    if (r->id.p)
-        mk_json_string(mk_json_key(&w, "request_id"), r->id);
+    if (mk_request_has_id(r))
+        mk_json_string(mk_json_key(&w, "request_id"), mk_request_known_id(r));
     if (given && given->json.len) {
         mk_buf_add_char(&text, ',');
         mk_buf_add(&text, given->json);
@@ -331,12 +333,12 @@ static void log_text(const struct mk_request *r, struct mk_log *log, enum mk_log
                      mk_str peer)
 {
     mk_str method = mk_str_first(r->method_text, METHOD_SHOWN);
-    mk_str target = mk_str_first(r->target_text, TARGET_SHOWN);
-    size_t around = sizeof "  from :  (request )" + method.len + target.len + peer.len + r->id.len;
-    bool has_id = r->id.p;
+    mk_str target = mk_str_first(r->target_text, TARGET_SHOWN), known = mk_request_known_id(r);
+    size_t around = sizeof "  from :  (request )" + method.len + target.len + peer.len + known.len;
+    bool has_id = known.p;
     if (has_id)
         message = mk_str_first(message, MESSAGE_MAX - around);
-    const char *before_id = has_id ? " (request " : "", *id = has_id ? r->id.p : "", *end = has_id ? ")" : "";
+    const char *before_id = has_id ? " (request " : "", *id = has_id ? known.p : "", *end = has_id ? ")" : "";
     if (!method.p) /* the request line was invalid */
         mk_log(log, level, "request from %.*s: %.*s%s%s%s", MK_STR_ARG(peer), MK_STR_ARG(message), before_id,
                id, end);
@@ -417,6 +419,7 @@ void mk_request_log_fields(struct mk_request *r, enum mk_log_level level, mk_str
 struct request_log_copy {
     struct mk_request request;
     struct mk_addr peer;
+    struct mk_request_extras extras;
     char text[METHOD_SHOWN + TARGET_SHOWN];
     char id[MK_REQUEST_ID_MAX + 1];
 };
@@ -436,9 +439,11 @@ struct mk_request *mk_request_log_copy(const struct mk_request *r)
                                      .method_text = mk_str_of(m->text, method.len),
                                      .target_text = mk_str_skip(mk_buf_str(&text), method.len),
                                      .peer = &m->peer};
-    if (r->id.p) {
-        memcpy(m->id, r->id.p, r->id.len);
-        m->request.id = mk_str_of(m->id, r->id.len);
+    mk_str id = mk_request_known_id(r);
+    if (id.p) {
+        memcpy(m->id, id.p, id.len);
+        m->extras.id = mk_str_of(m->id, id.len);
+        m->request.extras = &m->extras;
     }
     return &m->request;
 }

@@ -31,15 +31,29 @@ static mk_str generate_id(struct mk_request *r)
     return mk_buf_str(&out);
 }
 
+struct mk_request_extras *mk_request_get_extras(struct mk_request *r)
+{
+    if (r->extras)
+        return r->extras;
+    struct mk_request_extras *extras = mk_arena_alloc(r->arena, sizeof *extras);
+    if (extras)
+        *extras = (struct mk_request_extras){.id = MK_STR_NULL};
+    return r->extras = extras;
+}
+
 mk_str mk_request_id(const struct mk_request *request)
 {
     struct mk_request *r = (struct mk_request *)(uintptr_t)request;
-    if (r->id.p || !r->arena) /* a copy for the log has no arena */
-        return r->id.p ? r->id : MK_STR("-");
+    mk_str known = mk_request_known_id(r);
+    struct mk_request_extras *extras = NULL;
+    if (known.p)
+        return known;
+    if (!r->arena || !(extras = mk_request_get_extras(r))) /* a copy for the log has no arena */
+        return MK_STR("-");
     mk_str given =
         r->trusts_proxy ? mk_request_received_header(r, MK_STR(MK_REQUEST_ID_HEADER)) : MK_STR_NULL;
-    r->id = is_valid_id(given) ? mk_arena_copy(r->arena, given) : generate_id(r);
-    return r->id.p ? r->id : MK_STR("-");
+    extras->id = is_valid_id(given) ? mk_arena_copy(r->arena, given) : generate_id(r);
+    return extras->id.p ? extras->id : MK_STR("-");
 }
 
 mk_str mk_request_log_id(struct mk_request *r)
@@ -55,7 +69,7 @@ bool mk_request_logs_id(const struct mk_request *r)
 
 bool mk_request_has_id(const struct mk_request *r)
 {
-    return r->id.p;
+    return mk_request_known_id(r).p;
 }
 
 void mk_request_trust_proxy(struct mk_request *r)
@@ -67,6 +81,7 @@ void mk_request_trust_proxy(struct mk_request *r)
 
 int mk_request_add_context(struct mk_request *r)
 {
-    int e = r->id.p ? mk_request_set_context_header(r, MK_STR(MK_REQUEST_ID_HEADER), r->id) : 0;
-    return e || !r->trace ? e : mk_trace_add_headers(r);
+    mk_str id = mk_request_known_id(r);
+    int e = id.p ? mk_request_set_context_header(r, MK_STR(MK_REQUEST_ID_HEADER), id) : 0;
+    return e || !mk_request_trace(r) ? e : mk_trace_add_headers(r);
 }

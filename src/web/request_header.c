@@ -56,23 +56,24 @@ static int grow_headers(struct mk_request *r)
     if (r->fields.n)
         memcpy(at, r->fields.at, r->fields.n * sizeof *at);
     r->fields.at = at;
-    r->header_changes->cap = cap;
+    r->extras->header_changes->cap = cap;
     return 0;
 }
 
 /* Ensures that request->fields is a copy. Returns 0 or -ENOMEM. */
 static int copy_received_headers(struct mk_request *r)
 {
-    if (r->header_changes)
-        return 0;
+    struct mk_request_extras *extras = mk_request_get_extras(r);
+    if (!extras || extras->header_changes)
+        return extras ? 0 : -ENOMEM;
     struct mk_request_header_changes *c = mk_arena_zalloc(r->arena, 1, sizeof *c);
     if (!c)
         return -ENOMEM;
     c->received = r->fields;
-    r->header_changes = c;
+    extras->header_changes = c;
     if (grow_headers(r) == 0)
         return 0;
-    r->header_changes = NULL;
+    extras->header_changes = NULL;
     return -ENOMEM;
 }
 
@@ -85,7 +86,7 @@ static void index_line(struct mk_headers *fields, unsigned i)
 
 static void remove_lines(struct mk_request *r, mk_str name)
 {
-    bool *is_set = r->header_changes->is_set;
+    bool *is_set = r->extras->header_changes->is_set;
     struct mk_headers kept;
     mk_headers_init(&kept, r->fields.at);
     for (unsigned i = 0; i < r->fields.n; i++) {
@@ -115,7 +116,7 @@ static int append_line(struct mk_request *r, mk_str name, mk_str value)
     if (!line.name.p || !line.value.p)
         return -ENOMEM;
     r->fields.at[i] = line;
-    r->header_changes->is_set[i] = true;
+    r->extras->header_changes->is_set[i] = true;
     r->fields.n++;
     index_line(&r->fields, i);
     return 0;
@@ -123,7 +124,8 @@ static int append_line(struct mk_request *r, mk_str name, mk_str value)
 
 bool mk_request_header_is_overridden(const struct mk_request *r, mk_str name)
 {
-    for (const struct mk_request_overridden_name *o = r->overridden_names; o; o = o->next)
+    const struct mk_request_overridden_name *first = r->extras ? r->extras->overridden_names : NULL;
+    for (const struct mk_request_overridden_name *o = first; o; o = o->next)
         if (mk_header_is_same_variable(o->name, name))
             return true;
     return false;
@@ -140,14 +142,15 @@ static int override_name(struct mk_request *r, mk_str name)
 {
     if (!may_have_trailers(r) || mk_request_header_is_overridden(r, name))
         return 0;
-    struct mk_request_overridden_name *o = mk_arena_alloc(r->arena, sizeof *o);
+    struct mk_request_extras *extras = mk_request_get_extras(r);
+    struct mk_request_overridden_name *o = extras ? mk_arena_alloc(r->arena, sizeof *o) : NULL;
     if (!o)
         return -ENOMEM;
     *o = (struct mk_request_overridden_name){.name = mk_arena_copy(r->arena, name),
-                                             .next = r->overridden_names};
+                                             .next = extras->overridden_names};
     if (!o->name.p)
         return -ENOMEM;
-    r->overridden_names = o;
+    extras->overridden_names = o;
     return 0;
 }
 
@@ -161,7 +164,7 @@ static int change_header(struct mk_request *r, mk_str name, mk_str value, bool r
         remove_lines(r, name);
     if (r->fields.n == MK_REQUEST_HEADERS_MAX)
         return -E2BIG;
-    if (r->fields.n == r->header_changes->cap && grow_headers(r))
+    if (r->fields.n == r->extras->header_changes->cap && grow_headers(r))
         return -ENOMEM;
     return append_line(r, name, value);
 }

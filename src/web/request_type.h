@@ -89,6 +89,16 @@ struct mk_request_ops {
 
 #define MK_REQUEST_LENGTH_UNKNOWN UINT64_MAX
 
+/* Properties that most requests do not have, outside the request so that they are not cleared for each one. */
+struct mk_request_extras {
+    struct mk_request_header_changes *header_changes;          /* NULL: no hook has changed the headers */
+    const struct mk_request_overridden_name *overridden_names; /* only if trailers may follow */
+    mk_str id;                    /* request ID, NUL-terminated; absent: none is needed so far */
+    const char *reason;           /* set by mk_request_set_reason(); NULL: not set */
+    const struct mk_trace *trace; /* see monkey/trace.h; NULL: none */
+    struct mk_attempt *attempts;  /* attempts to obtain a response from backends; NULL: none are recorded */
+};
+
 struct mk_request {
     struct mk_arena *arena;
     struct mk_web_ctx *web;
@@ -103,8 +113,6 @@ struct mk_request {
     mk_str forwarded_vhost_name; /* set by a server in front of this one; absent: none */
     struct mk_request_target received;
     struct mk_headers fields;
-    struct mk_request_header_changes *header_changes;          /* NULL: no hook has changed the headers */
-    const struct mk_request_overridden_name *overridden_names; /* only if trailers may follow */
     uint64_t length; /* body length; MK_REQUEST_LENGTH_UNKNOWN: not declared */
     mk_str tunnel;   /* protocol requested by Upgrade or extended CONNECT; absent: none */
     mk_str upgrade;  /* like `tunnel`, for a request with a body or a method other than GET */
@@ -123,10 +131,8 @@ struct mk_request {
     bool trusts_proxy;            /* the peer is a trusted proxy, which may set the request ID */
     bool logs_id;                 /* the access log contains the ID in every format */
     const struct mk_addr *peer;   /* address of the peer, or the client address that a hook has set */
-    mk_str id;                    /* request ID, NUL-terminated; absent: none is needed so far */
     struct mk_request_attachment *attached;
-    const struct mk_trace *trace; /* see monkey/trace.h; NULL: none */
-    struct mk_attempt *attempts;  /* attempts to obtain a response from backends; NULL: none are recorded */
+    struct mk_request_extras *extras; /* NULL: none */
     void *data;
 
     const struct mk_request_ops *ops; /* NULL: no body to read and no connection to resume */
@@ -139,26 +145,44 @@ static inline bool mk_request_is_secure(const struct mk_request *request)
     return request->is_told ? request->forwarded_is_secure : request->encrypted;
 }
 
+/* Returns the extras, which it allocates if there are none. NULL: out of memory. */
+struct mk_request_extras *mk_request_get_extras(struct mk_request *request);
+
+/* The request ID, if it has one so far; otherwise absent. */
+static inline mk_str mk_request_known_id(const struct mk_request *request)
+{
+    return request->extras ? request->extras->id : MK_STR_NULL;
+}
+
+/* The changes of hooks to the headers; NULL: none. */
+static inline struct mk_request_header_changes *mk_request_header_changes(const struct mk_request *request)
+{
+    return MK_UNLIKELY(request->extras != NULL) ? request->extras->header_changes : NULL;
+}
+
 /* The headers as the client sent them. */
 static inline const struct mk_headers *mk_request_received_headers(const struct mk_request *request)
 {
-    return MK_UNLIKELY(request->header_changes != NULL) ? &request->header_changes->received
-                                                        : &request->fields;
+    const struct mk_request_header_changes *changes = mk_request_header_changes(request);
+    return MK_UNLIKELY(changes != NULL) ? &changes->received : &request->fields;
 }
 
 /* Was the i-th header set by a hook? */
 static inline bool mk_request_header_is_set(const struct mk_request *request, size_t i)
 {
-    return MK_UNLIKELY(request->header_changes != NULL) && request->header_changes->is_set[i];
+    const struct mk_request_header_changes *changes = mk_request_header_changes(request);
+    return MK_UNLIKELY(changes != NULL) && changes->is_set[i];
 }
 
 /* Drops the changes of hooks, which run again after a rewrite. */
 static inline void mk_request_restore_headers(struct mk_request *request)
 {
-    if (MK_UNLIKELY(request->header_changes != NULL))
-        request->fields = request->header_changes->received;
-    request->header_changes = NULL;
-    request->overridden_names = NULL;
+    if (!request->extras)
+        return;
+    if (request->extras->header_changes)
+        request->fields = request->extras->header_changes->received;
+    request->extras->header_changes = NULL;
+    request->extras->overridden_names = NULL;
 }
 
 struct mk_log;

@@ -351,9 +351,13 @@ int mk_response_add_headers(struct mk_response *r, mk_str text, const struct mk_
 
 static mk_str find_header_in(const struct mk_header_field *fields, unsigned n, mk_str name)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (mk_str_eq_nocase(fields[i].name, name))
+    char first = name.len ? mk_char_lower(name.p[0]) : '\0';
+    for (unsigned i = 0; i < n; i++) {
+        mk_str other = fields[i].name;
+        if (other.len == name.len && other.len && mk_char_lower(other.p[0]) == first &&
+            mk_str_eq_nocase(other, name))
             return fields[i].value;
+    }
     return (mk_str){NULL, 0};
 }
 

@@ -13,11 +13,9 @@ struct mk_conditions;
 struct mk_plugin;
 
 struct mk_route {
-    struct mk_pattern pattern; /* for a regex only its text is set, for messages */
-    struct mk_regex *regex;    /* used instead of the pattern; NULL: none */
-    /* Additional conditions on the request, and the function that evaluates them; NULL: none. */
-    enum mk_regex_result (*when)(const struct mk_conditions *conditions, struct mk_request *request);
-    const struct mk_conditions *conditions;
+    struct mk_pattern pattern;        /* for a regex only its text is set, for messages */
+    struct mk_regex *regex;           /* used instead of the pattern; NULL: none */
+    const struct mk_conditions *when; /* additional conditions on the request; NULL: none */
     const struct mk_handler *handler;
     void *data;                     /* configuration of the handler */
     const struct mk_plugin *plugin; /* plugin of the handler; NULL: built in */

@@ -87,29 +87,32 @@ static void begin_trace(struct mk_request *r, struct mk_trace *t, unsigned of_mi
 const struct mk_trace *mk_request_start_trace(struct mk_request *r, unsigned sampled_of_million)
 {
     struct mk_traceparent parent;
-    struct mk_trace *t = r->trace ? NULL : mk_arena_alloc(r->arena, sizeof *t);
+    struct mk_request_extras *extras = mk_request_get_extras(r);
+    if (!extras || extras->trace)
+        return extras ? extras->trace : NULL;
+    struct mk_trace *t = mk_arena_alloc(r->arena, sizeof *t);
     if (!t)
-        return r->trace;
+        return NULL;
     *t = (struct mk_trace){.is_sampled = false};
     if (r->trusts_proxy && find_traceparent(r, &parent))
         continue_trace(r, t, &parent);
     else
         begin_trace(r, t, sampled_of_million);
-    r->trace = t;
+    extras->trace = t;
     return t;
 }
 
 const struct mk_trace *mk_request_trace(const struct mk_request *r)
 {
-    return r->trace;
+    return r->extras ? r->extras->trace : NULL;
 }
 
 /* ---- Headers for other programs ---- */
 
 static bool hook_has_set(const struct mk_request *r, mk_str name)
 {
-    for (unsigned i = 0; r->header_changes && i < r->fields.n; i++)
-        if (r->header_changes->is_set[i] && mk_str_eq_nocase(r->fields.at[i].name, name))
+    for (unsigned i = 0; i < r->fields.n; i++)
+        if (mk_request_header_is_set(r, i) && mk_str_eq_nocase(r->fields.at[i].name, name))
             return true;
     return false;
 }
@@ -123,7 +126,7 @@ int mk_request_set_context_header(struct mk_request *r, mk_str name, mk_str valu
 
 int mk_trace_add_headers(struct mk_request *r)
 {
-    const struct mk_trace *t = r->trace;
+    const struct mk_trace *t = r->extras->trace;
     char text[MK_TRACEPARENT_LEN];
     struct mk_traceparent parent = {.flags = t->is_sampled ? MK_TRACE_SAMPLED : 0};
     memcpy(parent.trace_id, t->trace_id, sizeof t->trace_id);

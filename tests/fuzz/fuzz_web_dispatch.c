@@ -149,7 +149,7 @@ static void check_answer(struct mk_exchange *x)
     check_fields(&x->response);
     check_content(x);
     x->response.sealed = true;
-    mk_dispatch_end(x, MK_OUTCOME_OK, 0, site.now_ms);
+    mk_dispatch_end(x, MK_OUTCOME_OK, 0, 0, site.now_ms);
     MK_ASSERT(n_records == 1);
 }
 

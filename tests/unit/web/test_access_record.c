@@ -54,7 +54,7 @@ static void finish_request(bool sealed)
     x->response.sealed = sealed;
     site.host.hooks.done = (struct mk_hook_list){.at = &hook, .n = 1};
     nanosleep(&nap, NULL);
-    mk_dispatch_end(x, MK_OUTCOME_TIMEOUT, 5, site.now_ms + 7);
+    mk_dispatch_end(x, MK_OUTCOME_TIMEOUT, 0, 5, site.now_ms + 7);
     site.host.hooks.done.n = 0;
     mk_exchange_free(x);
 }

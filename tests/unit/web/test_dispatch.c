@@ -18,7 +18,7 @@ static void dispatch_runs_request_hooks_handler_response_hooks(void **state)
     assert_string_equal(calls, "?a ?b h !b !a");
     x->response.sealed = true;
     assert_false(mk_response_was_sent(&x->response));
-    mk_dispatch_end(x, MK_OUTCOME_OK, 5, site.now_ms + 7);
+    mk_dispatch_end(x, MK_OUTCOME_OK, 0, 5, site.now_ms + 7);
     assert_string_equal(calls, "?a ?b h !b !a .a .b");
     assert_true(mk_response_was_sent(&x->response));
     assert_int_equal(n_records, 2);
@@ -45,7 +45,7 @@ static void dispatch_hooks_are_optional(void **state)
     add_route("/*", &any, &h);
     struct mk_exchange *x = request_path("GET", "/");
     assert_true(mk_dispatch_run(x));
-    mk_dispatch_end(x, MK_OUTCOME_CLIENT_ABORTED, 0, site.now_ms);
+    mk_dispatch_end(x, MK_OUTCOME_CLIENT_ABORTED, 0, 0, site.now_ms);
     assert_string_equal(calls, "?a h !a xa .a .a");
     assert_int_equal(last_record.status, 0); /* no response was begun */
     assert_false(mk_response_was_sent(&x->response));
