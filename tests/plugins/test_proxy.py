@@ -693,7 +693,7 @@ def test_proxy_refused_upgrade_is_a_response(proxy):
     ("/* proxy http://a:1 max_tries=0", "a number from 1"), ("/* proxy http://a:1 response_timeout=x", "a time"),
     ("/* proxy http://a:1 tunnel=0", "a time above 0"),
     ("/* proxy http://a:1 host=", "an option"), ("/* proxy http://a:1 stream=on", "expected host, forwarded"),
-    ("/* proxy http://a:1 x=y", "mirror, share, tunnel, max_tries, response_timeout or read_timeout"), ("/* proxy http://a:1 cookies", "an option"),
+    ("/* proxy http://a:1 x=y", "max_tries, response_timeout, read_timeout or total_timeout"), ("/* proxy http://a:1 cookies", "an option"),
     ("/* proxy http://a:1 forwarded=x", "expected `replace`, `append`, `off` or `local`"),
     ("/* proxy http://a:1 cookies=no", "expected `off` or `on`"), ("/* proxy http://a:1 paths=Raw", "expected `checked` or `raw`"),
     ("*.x proxy http://a:1/y", "must begin with `/`"), ("/* proxy http://a:1/y?z", "without a query"),
