@@ -254,6 +254,18 @@ static void on_request_deferred(void *ctx)
         mk_upstream_request_notify(c);
 }
 
+/* total_timeout is over. A server that has received the whole request and has not answered for most of that time
+ * has failed; otherwise, the time passed in the queue, during the upload or at other servers. */
+static void fail_total_timeout(struct mk_upstream_request *c)
+{
+    static const char problem[] = "no server has answered within total_timeout";
+    bool is_server_hung = mk_upstream_request_timer_is_server_hung(c);
+    mk_upstream_conn_set_error(c->conn, -ETIMEDOUT,
+                               is_server_hung ? mk_upstream_request_timer_text(c) : problem);
+    mk_upstream_request_state_fail(c, -ETIMEDOUT, problem,
+                                   is_server_hung ? MK_UPSTREAM_CONN_FAILED : MK_UPSTREAM_CONN_CLOSE);
+}
+
 static void on_request_timer(struct mk_timer *t)
 {
     struct mk_upstream_request *c = MK_CONTAINER(t, struct mk_upstream_request, timer);
@@ -263,8 +275,7 @@ static void on_request_timer(struct mk_timer *t)
         return;
     const char *problem = mk_upstream_request_timer_text(c);
     if (mk_upstream_request_timer_is_total(c)) {
-        mk_upstream_request_state_fail(c, -ETIMEDOUT, "no server has answered within total_timeout",
-                                       MK_UPSTREAM_CONN_CLOSE);
+        fail_total_timeout(c);
     } else if (c->state.current != MK_UPSTREAM_REQUEST_OPEN) {
         mk_upstream_conn_set_error(c->conn, -ETIMEDOUT, problem);
         mk_upstream_request_state_fail(c, -ETIMEDOUT, problem, MK_UPSTREAM_CONN_FAILED);

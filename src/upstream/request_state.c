@@ -159,11 +159,11 @@ void mk_upstream_request_timer_set(struct mk_upstream_request *c, enum mk_upstre
         return;
     c->awaits = (uint8_t)what;
     uint32_t limit = awaited_timeout_ms(c);
-    if (!limit)
+    if (!limit && !c->total_due_ms)
         return;
     uint64_t now = mk_worker_now_ms(c->worker);
     c->since_ms = now;
-    if (!c->timer_due_ms || now + limit < c->timer_due_ms)
+    if (limit && (!c->timer_due_ms || now + limit < c->timer_due_ms))
         set_timer_at(c, now, now + limit);
 }
 
@@ -210,6 +210,13 @@ static uint64_t total_due_ms(const struct mk_upstream_request *c)
 bool mk_upstream_request_timer_is_total(const struct mk_upstream_request *c)
 {
     return total_due_ms(c) <= mk_worker_now_ms(c->worker);
+}
+
+bool mk_upstream_request_timer_is_server_hung(const struct mk_upstream_request *c)
+{
+    uint64_t waited_ms = mk_worker_now_ms(c->worker) - c->since_ms;
+    return c->state.current == MK_UPSTREAM_REQUEST_OPEN && c->awaits == MK_UPSTREAM_REQUEST_AWAITS_RESPONSE &&
+           waited_ms >= c->limits.total_timeout_ms / 2;
 }
 
 bool mk_upstream_request_timer_expired(struct mk_upstream_request *c)

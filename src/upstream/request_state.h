@@ -59,6 +59,8 @@ void mk_upstream_request_timer_set_head(struct mk_upstream_request *c);
 void mk_upstream_request_timer_start_total(struct mk_upstream_request *c);
 /* Has the limit for all tries passed before the response began? */
 bool mk_upstream_request_timer_is_total(const struct mk_upstream_request *c);
+/* Has the current server had the whole request, without an answer, for at least half of total_timeout? */
+bool mk_upstream_request_timer_is_server_hung(const struct mk_upstream_request *c);
 /* Call it in on_due: has the deadline passed? Otherwise re-arms the timer, if there is a limit. */
 bool mk_upstream_request_timer_expired(struct mk_upstream_request *c) MK_MUST_USE;
 /* Describes the wait that timed out (static string). */

@@ -436,7 +436,8 @@ def test_websocket_refused_by_the_backend(proxy):
 
 # ---- Silent backends ----
 
-def test_http2_backend_that_does_not_respond_gives_504_and_loses_its_connection(proxy):
+@pytest.mark.parametrize("options", ["response_timeout=300ms", "response_timeout=off total_timeout=300ms max_tries=1"])
+def test_http2_backend_that_does_not_respond_gives_504_and_loses_its_connection(proxy, options):
     def talk(session):
         session.request()
         if len(backend.sessions) == 1:
@@ -445,10 +446,11 @@ def test_http2_backend_that_does_not_respond_gives_504_and_loses_its_connection(
         session.next()
 
     with Http2Backend(script=talk) as backend:
-        server = proxy(backend, "response_timeout=300ms", keys="ConnectTimeout 500ms")
+        server = proxy(backend, options, keys="ConnectTimeout 500ms")
         assert server.get("/").status == 504
+        begun = time.monotonic()
         wait_until(lambda: server.get("/").status == 200, "the proxy recovers")
-        assert backend.connections == 2
+        assert backend.connections == 2 and time.monotonic() - begun < 4, "the first connection was not closed by its PING"
 
 
 def test_http2_backend_without_settings_is_a_failed_connection(proxy):

@@ -259,6 +259,86 @@ static void timer_without_limits_is_off(void **state)
     expect_timeout(&call, "the server stopped in the middle of its response");
 }
 
+/* ---- total_timeout ---- */
+
+enum { TOTAL_MS = 800 };
+
+static void begin_total(struct call *call)
+{
+    begin(call);
+    call->ask.limits.response_timeout_ms = 0;
+    call->ask.limits.total_timeout_ms = TOTAL_MS;
+}
+
+static void expect_total_timeout(struct call *call, enum mk_upstream_conn_disposition how, const char *why)
+{
+    assert_int_equal(call->head, -ETIMEDOUT);
+    assert_string_equal(mk_upstream_request_error_text(call->client),
+                        "no server has answered within total_timeout");
+    assert_int_equal(call_link()->how, how);
+    assert_string_equal(call_link()->why, why);
+    call_fini(call);
+}
+
+static void timer_total_timeout_blames_hung_server(void **state)
+{
+    struct call call;
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        begin_total(&call);
+        call.ask.limits.response_timeout_ms = i * 60000;
+        call_start(&call);
+        pass(&call, TOTAL_MS - 1);
+        assert_int_equal(call.head, -EAGAIN);
+        pass(&call, 1);
+        expect_total_timeout(&call, MK_UPSTREAM_CONN_FAILED, "the server does not answer");
+    }
+}
+
+static void timer_total_timeout_in_queue_blames_no_server(void **state)
+{
+    struct call call;
+    (void)state;
+    begin_total(&call);
+    fake.links[0].state = -EAGAIN;
+    call_start(&call);
+    pass(&call, TOTAL_MS);
+    expect_total_timeout(&call, MK_UPSTREAM_CONN_CLOSE, "no server has answered within total_timeout");
+}
+
+/* Most of the time passed in the queue: the server had the request for less than half of the limit. */
+static void timer_total_timeout_after_queue_blames_no_server(void **state)
+{
+    struct call call;
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        begin_total(&call);
+        fake.links[0].state = -EAGAIN;
+        call_start(&call);
+        pass(&call, TOTAL_MS / 2 + 1 - i);
+        fake_connect(&fake.links[0], 0);
+        call_settle(&call);
+        pass(&call, TOTAL_MS / 2 - 1 + i);
+        if (i)
+            expect_total_timeout(&call, MK_UPSTREAM_CONN_FAILED, "the server does not answer");
+        else
+            expect_total_timeout(&call, MK_UPSTREAM_CONN_CLOSE,
+                                 "no server has answered within total_timeout");
+    }
+}
+
+static void timer_total_timeout_of_upload_blames_no_server(void **state)
+{
+    struct call call;
+    (void)state;
+    begin_total(&call);
+    call_send(&call, MK_STR("hello"), true);
+    call.available = 1;
+    call_start(&call);
+    pass(&call, TOTAL_MS);
+    expect_total_timeout(&call, MK_UPSTREAM_CONN_CLOSE, "no server has answered within total_timeout");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +354,10 @@ int main(void)
         cmocka_unit_test(timer_is_off_in_tunnel),
         cmocka_unit_test(timer_restarts_for_next_server),
         cmocka_unit_test(timer_without_limits_is_off),
+        cmocka_unit_test(timer_total_timeout_blames_hung_server),
+        cmocka_unit_test(timer_total_timeout_in_queue_blames_no_server),
+        cmocka_unit_test(timer_total_timeout_after_queue_blames_no_server),
+        cmocka_unit_test(timer_total_timeout_of_upload_blames_no_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
