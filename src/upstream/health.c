@@ -163,7 +163,21 @@ static void wake_waiting_workers(const struct mk_upstream_server *s)
 
 /* ---- Ejection by the share of errors ---- */
 
-/* May another server be ejected? The first one always may, unless no other server is left. */
+/* Is there another server that can take over the requests of this one? Backup servers get requests only when all
+ * others are down, so they take over only from another backup. */
+static bool has_working_peer(const struct mk_upstream_server *s, uint64_t now)
+{
+    const struct mk_upstream *u = s->upstream;
+    for (unsigned i = 0; i < u->n; i++) {
+        const struct mk_upstream_server *other = &u->servers[i];
+        if (other != s && mk_health_mode(other) == MK_SERVER_ENABLED && mk_health_is_up(other, now) &&
+            (s->backup || !other->backup))
+            return true;
+    }
+    return false;
+}
+
+/* May the server be ejected? The first ejection ignores OutlierMax; the last working server is never ejected. */
 static bool may_eject(const struct mk_upstream_server *s, uint64_t now)
 {
     const struct mk_upstream *u = s->upstream;
@@ -173,7 +187,8 @@ static bool may_eject(const struct mk_upstream_server *s, uint64_t now)
             n++;
             ejected += ejection_left_ms(&u->servers[i], now) > 0;
         }
-    return n > 1 && (!ejected || (ejected + 1) * 100 <= u->settings->outlier_max_percent * n);
+    return has_working_peer(s, now) &&
+           (!ejected || (ejected + 1) * 100 <= u->settings->outlier_max_percent * n);
 }
 
 /* False: another worker has ejected the server just now. */

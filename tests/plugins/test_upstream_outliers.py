@@ -97,7 +97,51 @@ def test_outlier_returns_and_is_ejected_for_longer(start):
         server.err.wait_for(r"is ejected for 2000 ms")
 
 
+def test_outlier_last_working_server_stays(start):
+    """The other server is down, so the failing one still gets the requests: some of its responses may be right."""
+    turn = iter(range(1000))
+    with Backend(lambda _: response("x", "500 No" if next(turn) % 3 else "200 OK")) as a, Backend() as backup:
+        for others in (["127.0.0.1:1"], ["127.0.0.1:1", f"{backup.address} backup"]):
+            server = start(a, *others, keys=EJECT + "\nMaxFails 1\nHoldDown 1h", workers=1)
+            server.allow(r"\[error\]", "gets no requests")
+            assert ask(server, 60).count(200) >= 15
+            assert [each for each in states(server) if each == "ejected"] == [] and not backup.requests
+            server.stop()
+
+
+def test_outlier_last_server_that_passes_its_checks_stays(start):
+    with Backend(lambda r: response("x", "200 OK" if r.target == "/alive" else "500 No")) as a, failing() as b:
+        server = start(a, b, keys=EJECT + "\nHealthCheck /alive\nHealthInterval 100ms\nHealthFall 1", workers=1)
+        server.allow("fails its health check")
+        wait_until(lambda: states(server) == ["up", "down"], "the check")
+        assert ask(server, 30) == [500] * 30 and states(server) == ["up", "down"]
+
+
 # ---- total_timeout ----
+
+def test_total_timeout_takes_hung_server_down(start):
+    with Backend() as a, HoldingBackend() as b:
+        server = start(a, b, keys="MaxFails 1\nHoldDown 1h", route="max_tries=1 total_timeout=500ms response_timeout=off", workers=1)
+        server.allow(r"\[error\]", "gets no requests")
+        assert sorted(ask(server, 2)) == [200, 504]
+        assert ask(server, 10) == [200] * 10
+        wait_until(lambda: states(server) == ["up", "down"], "the published state")
+        server.err.wait_for(rf"the server {b.address} failed: the server does not answer")
+
+
+def test_total_timeout_ejects_hung_server(start):
+    with Backend() as a, HoldingBackend() as b:
+        server = start(a, b, keys=EJECT.replace("Requests 10", "Requests 3") + "\nMaxFails off", route="max_tries=1 total_timeout=300ms",
+                       workers=1)
+        server.allow(r"\[error\]")
+        assert ask(server, 6).count(504) == 3
+        assert ask(server, 10) == [200] * 10
+        wait_until(lambda: states(server) == ["up", "ejected"], "the published state")
+
+
+def failures_of(server):
+    return [each["failures"] for each in status(server)["upstreams"]]
+
 
 def test_total_timeout_covers_all_tries(start):
     with HoldingBackend() as a, HoldingBackend() as b, HoldingBackend() as c:
@@ -121,6 +165,7 @@ def test_total_timeout_includes_the_queue(start):
             second.ask("/")
             assert second.read().status == 504 and time.monotonic() - begun < 3
             assert first.read().status == 504
+            assert failures_of(server) == [1]  # the second request has waited for other requests
 
 
 def test_total_timeout_ends_with_the_response(start):
@@ -143,6 +188,7 @@ def test_total_timeout_of_upload(start):
             c.ask("/", method="POST", fields=[("Content-Length", "1000")])
             c.send(b"x")
             assert c.read().status == 504
+        assert failures_of(server) == [0]
 
 
 @pytest.mark.parametrize("value", ["x", "-1", ""])
