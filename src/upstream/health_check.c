@@ -12,14 +12,7 @@
 #include "upstream/http2.h"
 
 /* "HTTP/1.1 200" */
-enum {
-    SOON_MS = 250,
-    AGAIN_MS = 1000,
-    STATUS_AT = 9,
-    STATUS_LEN = 12,
-    HEAD_MAX = 8 * 1024,
-    RESPONSE_MAX = 64 * 1024
-};
+enum { SOON_MS = 250, AGAIN_MS = 1000, STATUS_AT = 9, STATUS_LEN = 12, RESPONSE_MAX = 64 * 1024 };
 
 struct mk_health_checker {
     struct mk_backend *backend;
@@ -148,7 +141,7 @@ static void write_host_header(const struct mk_upstream_server *s, struct mk_buf 
 
 static void write_http2_request(const struct mk_upstream_server *s, struct mk_buf *out)
 {
-    char buf[HEAD_MAX];
+    char buf[MK_HEALTH_HEAD_MAX];
     struct mk_buf host = mk_buf_fixed(buf, sizeof buf);
     write_host_header(s, &host);
     s->upstream->http2->write_check(out, s, mk_buf_str(&host));
@@ -171,7 +164,7 @@ static void write_http1_request(const struct mk_upstream_server *s, struct mk_bu
 static bool send_check_request(struct mk_health_checker *c)
 {
     const struct mk_upstream_server *s = c->backend->server;
-    char buf[HEAD_MAX];
+    char buf[MK_HEALTH_HEAD_MAX];
     struct mk_buf head = mk_buf_fixed(buf, sizeof buf);
     if (http2_of(c))
         write_http2_request(s, &head);

@@ -22,6 +22,17 @@ static bool is_check_method(mk_str method)
            mk_str_eq(method, MK_STR("OPTIONS")) || mk_str_eq(method, MK_STR("POST"));
 }
 
+/* The length of the head of a check, at most: with the names of the protocol, and with up to 8 bytes per field that
+ * HTTP/1 or HTTP/2 add. */
+static size_t check_head_len(const struct mk_upstream_settings *s)
+{
+    enum { AROUND = 256, PER_FIELD = 8 };
+    size_t len = AROUND + s->check.len + (s->check_host.len ? s->check_host.len : MK_SERVER_NAME_MAX);
+    for (const struct mk_health_header *h = s->check_headers; h; h = h->next)
+        len += h->text.len + PER_FIELD;
+    return len;
+}
+
 /* Validates a section even if no route uses it. */
 static void check_section(struct mk_config *config, const struct mk_upstream_settings_index *index,
                           const struct mk_upstream_settings *s)
@@ -37,6 +48,9 @@ static void check_section(struct mk_config *config, const struct mk_upstream_set
         mk_config_error(config, s, "Name", "there are two upstreams `%.*s`", MK_STR_ARG(s->name));
     if (!is_check_method(s->check_method))
         mk_config_error(config, s, "HealthMethod", "expected `GET`, `HEAD`, `OPTIONS` or `POST`");
+    if (check_head_len(s) > MK_HEALTH_HEAD_MAX)
+        mk_config_error(config, s, "HealthHeader",
+                        "the request of a check has at most %d bytes, with its headers", MK_HEALTH_HEAD_MAX);
     if (s->check_text.len && mk_str_eq(s->check_method, MK_STR("HEAD")))
         mk_config_error(config, s, "HealthText", "a response to HEAD has no content");
     if (s->check_text.len > MK_HEALTH_TEXT_MAX)

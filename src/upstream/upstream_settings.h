@@ -12,7 +12,7 @@ enum { MK_SERVERS_MAX = 64 };
 /* The longest address of a server that the administrator adds, including the NUL, and the largest weight. */
 enum { MK_SERVER_NAME_MAX = 272, MK_SERVER_WEIGHT_MAX = 100 };
 
-enum { MK_HEALTH_TEXT_MAX = 256 };
+enum { MK_HEALTH_TEXT_MAX = 256, MK_HEALTH_HEAD_MAX = 8 * 1024 };
 
 enum mk_balance { MK_BALANCE_ROUND_ROBIN, MK_BALANCE_LEAST_CONN, MK_BALANCE_HASH };
 

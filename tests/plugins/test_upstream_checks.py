@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What health checks send and expect, and why they fail."""
 import contextlib
+import re
 import socket
 
 import pytest
 
 from backend import Backend, response
+from http2_backend import Http2Backend
 from metering import status
 from proc import wait_until
 from prometheus import parse
@@ -154,3 +156,45 @@ def test_check_port_of_unix_socket(start, tmp_path):
     server.allow("error")
     server.wait()
     assert "has no port" in server.err.text
+
+
+@pytest.mark.parametrize("keys", [
+    "".join(f"HealthHeader X-{i}: {'v' * 1000}\n" for i in range(9)), "HealthHost " + "h" * 9000 + "\n",
+    "".join(f"HealthHeader X-{i}: v\n" for i in range(600)),
+], ids=["long", "host", "many"])
+def test_check_with_too_long_head(start, keys):
+    server = start("127.0.0.1:1", keys=f"HealthCheck /\n{keys}", expect_start=False)
+    server.exit_code = 3
+    server.allow("error")
+    server.wait()
+    assert re.search(r"monkey.conf:\d+.*the request of a check has at most 8192 bytes", server.err.text)
+
+
+def test_check_with_longest_head(start):
+    keys = f"HealthCheck /{'p' * 500}\nHealthHost {'h' * 200}\n" + "".join(f"HealthHeader X-{i}: {'v' * 990}\n" for i in range(7))
+    with Backend() as a:
+        server = start(a, keys=keys)
+        wait_for(server, ("up", "-"))
+        assert a.requests[0].get("X-6") == "v" * 990
+
+
+def test_check_over_http2_has_method_and_headers(monkey):
+    with Http2Backend() as a:
+        monkey(plugins=["proxy"], sections="[ROUTES]\n    /* proxy h2c://group\n",
+               top=group(a, keys=FAST + "HealthCheck /alive?full\nHealthMethod HEAD\nHealthHost app.example\n"
+                                        "HealthHeader Authorization: Bearer x y\nHealthHeader X-Empty:\n"))
+        wait_until(lambda: a.requests, "a check")
+        request = a.requests[0]
+        assert (request.method, request.target) == ("HEAD", "/alive?full")
+        assert request.get(":authority") == "app.example" and request.get("authorization") == "Bearer x y"
+        assert request.get("x-empty") == "" and request.get("user-agent") == "monkey-health"
+        assert all(name == name.lower() for name, _ in request.fields)
+
+
+def test_check_text_over_http2_needs_a_port(monkey):
+    server = monkey(plugins=["proxy"], sections="[ROUTES]\n    /* proxy h2c://group\n",
+                    top=group("127.0.0.1:1", keys="HealthCheck /\nHealthText x\n"), expect_start=False)
+    server.exit_code = 3
+    server.allow("error")
+    server.wait()
+    assert re.search(r"monkey.conf:\d+.*checks of content need HTTP/1.1, on a port that `HealthPort` names", server.err.text)
