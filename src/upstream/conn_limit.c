@@ -142,21 +142,17 @@ static bool lock_row(const struct mk_conn_limit *l, unsigned row, short type)
 }
 
 /* The byte after those of the rows. */
-static void set_change_lock(const struct mk_conn_limit *l, short type)
-{
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = MK_UPSTREAM_WORKERS, .l_len = 1};
-    while (l->lock_fd >= 0 && fcntl(l->lock_fd, F_SETLKW, &lock) < 0 && errno == EINTR)
-        ;
-}
+enum { CHANGE_LOCK = MK_UPSTREAM_WORKERS };
 
-void mk_conn_limit_lock_changes(const struct mk_conn_limit *l)
+bool mk_conn_limit_lock_changes(const struct mk_conn_limit *l)
 {
-    set_change_lock(l, F_WRLCK);
+    return l->lock_fd < 0 || lock_row(l, CHANGE_LOCK, F_WRLCK);
 }
 
 void mk_conn_limit_unlock_changes(const struct mk_conn_limit *l)
 {
-    set_change_lock(l, F_UNLCK);
+    if (l->lock_fd >= 0)
+        (void)lock_row(l, CHANGE_LOCK, F_UNLCK);
 }
 
 static bool release_row_in_backend(const struct mk_conn_limit *l, unsigned backend, unsigned row)

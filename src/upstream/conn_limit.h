@@ -97,8 +97,9 @@ void mk_conn_limit_release_row(const struct mk_conn_limit *l, unsigned row);
 /* Clears the rows of dead workers. `row` is the caller's own row, which is skipped. */
 void mk_conn_limit_free_dead_rows(const struct mk_conn_limit *l, unsigned row);
 
-/* Excludes other processes that change servers. The kernel releases the lock of a process that dies. */
-void mk_conn_limit_lock_changes(const struct mk_conn_limit *l);
+/* Excludes other processes that change servers. Does not wait, because that would block the loop of the worker. The
+ * kernel releases the lock of a process that dies. False: another process has the lock. */
+bool mk_conn_limit_lock_changes(const struct mk_conn_limit *l);
 void mk_conn_limit_unlock_changes(const struct mk_conn_limit *l);
 
 /* ---- Slots ---- */

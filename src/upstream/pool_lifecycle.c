@@ -93,7 +93,7 @@ static void sweep_pool(struct mk_timer *t)
     p->sweeps_at_ms = 0;
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         struct mk_backend *o = &p->backends[i];
-        has_more |= mk_server_control_sweep(o);
+        has_more |= mk_server_control_sweep(o) || o->server->is_spare;
         close_expired_idle(o, mk_worker_now_ms(p->worker));
         close_expired_cancelled(o);
         has_more |= !mk_backend_publish_health(o) || o->n_idle > 0;
@@ -140,6 +140,8 @@ static int open_pool(struct mk_pool *p)
         backends += u->n;
     }
     mk_server_control_open_added(p);
+    if (all->control)
+        mk_pool_schedule_sweep(p); /* finds servers that are added later, even if no message arrives */
     return ok && watch_wake_fd(p) ? 0 : -ENOMEM;
 }
 

@@ -183,8 +183,22 @@ static void close_added_backend(struct mk_backend *o)
         mk_stat_hide(p->stats.registry, mk_health_shared(s)->series, true);
 }
 
+/* Opens the backend of a server that another worker has added, if its message did not arrive: the worker may not
+ * have been able to send it, or may have died before. */
+static void open_missed_backend(struct mk_backend *o)
+{
+    struct mk_upstream_server *s = &o->set->upstream->servers[o->server->index];
+    if (!LOAD(&o->pool->upstreams->control->is_used) || s->name.p || LOAD(o->mode) >= MK_SERVER_REMOVED)
+        return;
+    open_added_backend(o->pool, o, s);
+    if (s->name.p)
+        mk_pool_serve_backend(o);
+}
+
 bool mk_server_control_sweep(struct mk_backend *o)
 {
+    if (MK_UNLIKELY(o->server->is_spare))
+        open_missed_backend(o);
     if (MK_LIKELY(LOAD(o->mode) < MK_SERVER_MOVES) || !o->server->name.p)
         return false;
     close_idle(o);
@@ -203,11 +217,11 @@ struct change_message {
     uint32_t is_change;
 };
 
-static int broadcast_change(struct mk_pool *p, const struct mk_upstream_server *s)
+/* Tells all workers at once. Workers that the message does not reach notice the change in their next sweep. */
+static void broadcast_change(struct mk_pool *p, const struct mk_upstream_server *s)
 {
     const struct change_message m = {.server = mk_failover_encode(s), .is_change = 1};
-    int e = mk_worker_send(p->worker, p->upstreams->plugin, MK_TO_ALL, mk_str_of((const char *)&m, sizeof m));
-    return e == -ENOTCONN ? 0 : e;
+    (void)mk_worker_send(p->worker, p->upstreams->plugin, MK_TO_ALL, mk_str_of((const char *)&m, sizeof m));
 }
 
 static void apply_change(struct mk_pool *p, struct mk_backend *o)
@@ -327,8 +341,8 @@ static struct mk_upstream_server *find_server(const struct command *c)
 }
 
 /* Changes the mode, and the weight unless it is 0. */
-static int set_mode(const struct command *c, const struct mk_upstream_server *s, enum mk_server_mode mode,
-                    unsigned weight)
+static void set_mode(const struct command *c, const struct mk_upstream_server *s, enum mk_server_mode mode,
+                     unsigned weight)
 {
     struct mk_upstream_stats_health *h = mk_health_shared(s);
     bool is_new = mode == MK_SERVER_ENABLED && LOAD(&h->mode) != MK_SERVER_ENABLED;
@@ -336,9 +350,7 @@ static int set_mode(const struct command *c, const struct mk_upstream_server *s,
         STORE(&h->up_since_ms, mk_clock_ms()); /* SlowStart */
     mk_upstream_stats_set_mode(&c->pool->stats, s->stats_slot, mode, weight ? weight : LOAD(&h->weight));
     mk_stat_hide(c->pool->stats.registry, h->series, false);
-    if (broadcast_change(c->pool, s))
-        return fail(c, -EAGAIN, "not all workers can be reached: try again");
-    return 0;
+    broadcast_change(c->pool, s);
 }
 
 /* ---- Adding a server ---- */
@@ -366,7 +378,7 @@ static void create_series(const struct command *c, const struct mk_upstream_serv
 }
 
 /* Other workers read the memory of a vacant slot only in copy_added_server(), which compares versions. */
-static int fill_vacant(const struct command *c, struct mk_upstream_server *s)
+static void fill_vacant(const struct command *c, struct mk_upstream_server *s)
 {
     struct mk_upstream_stats *stats = &c->pool->stats;
     struct mk_upstream_stats_health *h = mk_health_shared(s);
@@ -383,7 +395,7 @@ static int fill_vacant(const struct command *c, struct mk_upstream_server *s)
     create_series(c, s);
     mk_upstream_stats_set_server(stats, s->stats_slot, c->is_backup, weight, s->upstream->max);
     STORE(&a->version, LOAD(&a->version) + 1);
-    return set_mode(c, s, MK_SERVER_ENABLED, weight);
+    set_mode(c, s, MK_SERVER_ENABLED, weight);
 }
 
 static int check_new_server(const struct command *c)
@@ -410,14 +422,17 @@ static int add_server(const struct command *c)
     if (s && s->backup != c->is_backup)
         return fail(c, -EEXIST, "the server %.*s was removed, but still has connections",
                     MK_STR_ARG(c->server));
-    if (s)
-        return set_mode(c, s, MK_SERVER_ENABLED, c->weight);
+    if (s) {
+        set_mode(c, s, MK_SERVER_ENABLED, c->weight);
+        return 0;
+    }
     if (c->pool->limit.lock_fd < 0)
         return fail(c, -ENOSYS, "workers that are threads cannot add servers");
     s = find_vacant(c);
     if (!s)
         return fail(c, -ENOSPC, "the upstream has no room for another server: see MaxServers");
-    return fill_vacant(c, s);
+    fill_vacant(c, s);
+    return 0;
 }
 
 /* ---- Changing a server ---- */
@@ -438,7 +453,8 @@ static int change_server(const struct command *c)
         return fail(c, -EINVAL, "expected `add`, `remove`, `drain`, `enable` or `weight`");
     else if (!c->weight)
         return fail(c, -EINVAL, "`weight` needs a number from 1 to %d", MK_SERVER_WEIGHT_MAX);
-    return set_mode(c, s, mode, c->weight);
+    set_mode(c, s, mode, c->weight);
+    return 0;
 }
 
 static int run_command(const struct command *c)
@@ -448,8 +464,8 @@ static int run_command(const struct command *c)
     if (e)
         return e;
     e = c->saves ? mk_server_state_write(c->set->upstream) : 0;
-    if (e)
-        return fail(c, e, "done, but not saved: cannot write %.*s: %s",
+    if (e) /* a single error code: others mean that nothing has changed */
+        return fail(c, -EIO, "done, but not saved: cannot write %.*s: %s",
                     MK_STR_ARG(c->set->upstream->state_file), strerror(-e));
     mk_buf_addf(c->out, "done%s", c->saves ? ", and saved" : ", until the next reload or restart");
     return 0;
@@ -461,7 +477,8 @@ int mk_server_control_run(struct mk_pool *p, mk_str words, struct mk_buf *out)
     int e = parse_command(&c, words);
     if (e)
         return e;
-    mk_conn_limit_lock_changes(&p->limit);
+    if (!mk_conn_limit_lock_changes(&p->limit))
+        return fail(&c, -EAGAIN, "another change is in progress: try again");
     e = run_command(&c);
     mk_conn_limit_unlock_changes(&p->limit);
     return e;

@@ -22,7 +22,8 @@ void mk_server_control_clear_worker(struct mk_server_control_memory *m, unsigned
 
 /* Opens the backends of the servers that were added before this worker started. */
 void mk_server_control_open_added(struct mk_pool *p);
-/* Closes the backend of a removed server once its connections are closed. True: connections are left. */
+/* Opens the backend of an added server of which no message has arrived. Closes the backend of a removed server once
+ * its connections are closed. True: connections are left. */
 bool mk_server_control_sweep(struct mk_backend *o);
 void mk_server_control_free_names(struct mk_pool *p);
 

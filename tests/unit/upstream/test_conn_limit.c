@@ -193,11 +193,39 @@ static void conn_limit_wake_up_names_backend(void **state)
     assert_false(mk_conn_limit_pop_woken(&limit, 3, woken));
 }
 
+/* Waiting for the lock would block the loop of the worker. */
+static void conn_limit_lock_of_changes_does_not_wait(void **state)
+{
+    int ready[2];
+    char c = 0;
+    (void)state;
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)!write(ready[1], mk_conn_limit_lock_changes(&limit) ? "y" : "n", 1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    assert_int_equal(c, 'y');
+    assert_false(mk_conn_limit_lock_changes(&limit));
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(
+        mk_conn_limit_lock_changes(&limit)); /* the kernel has released the lock of the dead process */
+    mk_conn_limit_unlock_changes(&limit);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(conn_limit_bounds_number_of_connections, setup, teardown),
         fixture_test(conn_limit_dead_worker_slots_are_freed, setup_processes, teardown),
+        fixture_test(conn_limit_lock_of_changes_does_not_wait, setup_processes, teardown),
         fixture_test(conn_limit_joining_worker_clears_row_of_dead_one, setup_processes, teardown),
         fixture_test(conn_limit_reused_process_id_does_not_hide_dead_worker, setup_processes, teardown),
         fixture_test(conn_limit_released_row_is_reused, setup, teardown),

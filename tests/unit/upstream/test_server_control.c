@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Servers that are added while the workers run. */
+#include "upstream/server_control.h"
+
+#include "unit/upstream/fixture.h"
+
+static struct mk_upstream_server *added = &servers[1];
+static char answer[256];
+static uint16_t port;
+
+/* The second server is room for one. */
+static void setup(void)
+{
+    upstream_setup(2);
+    port = added->port;
+    upstreams.control = mk_server_control_init(NULL);
+    upstreams.limit.lock_fd = memfd_create("test", MFD_CLOEXEC);
+    assert_true(upstreams.control && upstreams.limit.lock_fd >= 0);
+    *added = (struct mk_upstream_server){.upstream = &upstream,
+                                         .index = 1,
+                                         .weight = 1,
+                                         .is_spare = true,
+                                         .stats_slot = 1,
+                                         .mode = MK_SERVER_VACANT};
+    mk_upstream_stats_set_mode(&upstreams.stats, 1, MK_SERVER_VACANT, 0);
+    start_pool();
+}
+
+static void teardown(void)
+{
+    mk_fd_close(&upstreams.limit.lock_fd);
+}
+
+static int run(mk_str action, mk_str server)
+{
+    char words[64];
+    struct mk_buf line = mk_buf_fixed(words, sizeof words), out = mk_buf_fixed(answer, sizeof answer - 1);
+    mk_buf_addf(&line, "u %.*s %.*s", MK_STR_ARG(action), MK_STR_ARG(server));
+    int e = mk_server_control_run(pool, mk_buf_str(&line), &out);
+    answer[out.len] = '\0';
+    return e;
+}
+
+static int add_server(void)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "127.0.0.1:%u", port);
+    return run(MK_STR("add"), mk_str_from_c(name));
+}
+
+static void wait_for_sweep(void)
+{
+    for (int i = 0; !added->name.p && i < 300; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+}
+
+/* The message to the workers is lost, because the queue of the master is full or the sender dies: each worker finds
+ * the server by itself, even one that is idle. */
+static void server_control_worker_finds_added_server_without_message(void **state)
+{
+    struct notification notified;
+    (void)state;
+    worker.send_error = -EAGAIN;
+    assert_int_equal(add_server(), 0);
+    assert_string_equal(answer, "done, until the next reload or restart");
+    assert_int_equal(worker.n_messages, 1);
+    assert_null(added->name.p);
+    wait_for_sweep();
+    assert_non_null(added->name.p);
+    assert_int_equal(added->port, port);
+    (void)mk_health_record_failure(&servers[0]);
+    settings.max_fails = 1;
+    (void)mk_health_record_failure(&servers[0]);
+    struct mk_upstream_conn *l = acquire(&notified);
+    assert_int_equal(mk_upstream_conn_server(l), 1);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+    assert_int_equal(add_server(), -EEXIST);
+}
+
+static void server_control_lost_message_of_drain_takes_effect(void **state)
+{
+    struct notification notified;
+    (void)state;
+    worker.send_error = -EAGAIN;
+    assert_int_equal(run(MK_STR("drain"), servers[0].name), 0);
+    struct mk_upstream_conn *l = acquire(&notified);
+    assert_true(mk_upstream_conn_state(l) < 0);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fixture_test(server_control_worker_finds_added_server_without_message, setup, teardown),
+        fixture_test(server_control_lost_message_of_drain_takes_effect, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
