@@ -175,8 +175,9 @@ struct mk_plugin {
     /**
      * Runs a command of the administrator in one worker, such as `monkey shell upstream api drain 10.0.0.1:80`:
      * `words` are the words after the name of the plugin. Appends the response, or the reason of a failure, to
-     * `out`. Returns 0, -EINVAL for wrong usage, or another negative errno value. The shell logs each command
-     * that succeeds.
+     * `out`. Returns 0, or a negative errno value: -EINVAL for wrong usage; -ENOENT, -EEXIST or -ENOSPC if the
+     * command cannot change anything. The shell logs all commands with their results, except after those four
+     * errors.
      */
     int (*on_command)(struct mk_worker *worker, mk_str words, struct mk_buf *out, void *data);
 };

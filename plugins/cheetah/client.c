@@ -25,17 +25,28 @@ struct client {
 
 static int print_usage(FILE *to, int code)
 {
-    fputs("usage: monkey shell [-s SOCKET] [--json] [COMMAND...]\n"
-          "\n"
-          "Talks to the running server. Without a COMMAND it prompts for commands, or reads them from "
-          "standard\n"
-          "input, one per line. `monkey shell help` lists them.\n"
-          "\n"
-          "  -s, --socket SOCKET  of the server, as in its [CHEETAH] (" CHEETAH_SOCKET ")\n"
-          "  -j, --json           status, workers, connections and cache as JSON\n"
-          "\n"
-          "Exit codes: 0 success, 1 failure, 2 wrong usage.\n",
-          to);
+    fputs(
+        "usage: monkey shell [-s SOCKET] [--json] [COMMAND...]\n"
+        "\n"
+        "Talks to the running server. Without a COMMAND it prompts for commands, or reads them from "
+        "standard\n"
+        "input, one per line. `monkey shell help` lists them.\n"
+        "\n"
+        "Changes of the servers of an [UPSTREAM], which apply to all workers at once:\n"
+        "\n"
+        "  upstream NAME drain SERVER [move]             no new clients; `move`: no sticky clients either\n"
+        "  upstream NAME enable SERVER                   ends `drain`\n"
+        "  upstream NAME weight SERVER N                 sets the weight, from 1 to 100\n"
+        "  upstream NAME add SERVER [weight=N] [backup]  adds a server; MaxServers is the limit\n"
+        "  upstream NAME remove SERVER                   removes it when its requests have ended\n"
+        "\n"
+        "With --save at the end, the change is written to the StateFile: it outlives reloads and restarts.\n"
+        "\n"
+        "  -s, --socket SOCKET  of the server, as in its [CHEETAH] (" CHEETAH_SOCKET ")\n"
+        "  -j, --json           status, workers, connections and cache as JSON\n"
+        "\n"
+        "Exit codes: 0 success, 1 failure, 2 wrong usage.\n",
+        to);
     return code;
 }
 

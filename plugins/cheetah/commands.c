@@ -33,6 +33,13 @@ static void clear_command(struct cheetah_session *s, mk_str args, bool json)
     cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
 }
 
+/* These errors leave the servers unchanged. After others, such as a StateFile that cannot be written, the change
+ * may have taken effect. */
+static bool is_change_refused(int error)
+{
+    return error == -EINVAL || error == -ENOENT || error == -EEXIST || error == -ENOSPC;
+}
+
 /* `upstream NAME add SERVER` and others: the plugin upstream runs them. */
 static void upstream_command(struct cheetah_session *s, mk_str args, bool json)
 {
@@ -42,8 +49,8 @@ static void upstream_command(struct cheetah_session *s, mk_str args, bool json)
     int e = mk_worker_run_command(cheetah_session_shell(s)->worker, MK_STR("upstream"), args, &out);
     if (e == -ENOENT && !out.len)
         mk_buf_add(&out, MK_STR("no route uses an upstream"));
-    else if (e == 0)
-        cheetah_session_log_command(s, "upstream", args);
+    if (!is_change_refused(e))
+        cheetah_session_log_command(s, "upstream", args, mk_buf_str(&out));
     cheetah_session_finish_response(s,
                                     e == 0         ? CHEETAH_OK
                                     : e == -EINVAL ? CHEETAH_USAGE_ERROR

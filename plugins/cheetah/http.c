@@ -67,9 +67,9 @@ struct cheetah_http_error cheetah_http_read_line(struct cheetah_http *h, mk_str 
     }
     if (++h->n_headers > CHEETAH_HTTP_HEADERS_MAX)
         return error(431, "too many headers");
-    if (!value.p || !name.len || mk_str_find(name, ' ') != MK_STR_NONE)
-        return error(400, "invalid header");
     value = mk_str_trim(value);
+    if (!mk_is_token(name) || !value.p || !mk_is_header_value(value))
+        return error(400, "invalid header");
     if (mk_str_eq_nocase(name, MK_STR("Content-Length")))
         return read_length(h, value);
     if (mk_str_eq_nocase(name, MK_STR("Transfer-Encoding")))

@@ -15,8 +15,7 @@ enum {
     KEPT = 64 * 1024,  /* buffer size that a session without output keeps */
     COMMANDS_MAX = 16, /* maximum number of commands per loop iteration */
     RESUME_MS = 1,
-    CHUNK_MIN = 32 * 1024,  /* a response that becomes longer is sent in chunks */
-    REQUEST_MS = 30 * 1000, /* how long the head and the content of an HTTP request may take */
+    CHUNK_MIN = 32 * 1024, /* a response that becomes longer is sent in chunks */
 };
 
 struct cheetah_session {
@@ -55,12 +54,15 @@ void cheetah_session_log(const struct cheetah_session *s, const char *what)
                   (unsigned)s->who.uid, (unsigned)s->who.gid, what);
 }
 
-void cheetah_session_log_command(const struct cheetah_session *s, const char *name, mk_str args)
+void cheetah_session_log_command(const struct cheetah_session *s, const char *name, mk_str args,
+                                 mk_str result)
 {
-    char buf[CHEETAH_LINE_MAX];
+    char buf[2 * CHEETAH_LINE_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf - 1);
     mk_buf_addf(&text, "runs: %s ", name);
     mk_log_escape(&text, args);
+    mk_buf_add(&text, MK_STR(": "));
+    mk_log_escape(&text, result);
     text.p[text.len] = '\0';
     cheetah_session_log(s, text.p);
 }
@@ -272,13 +274,20 @@ static void run_http_request(struct cheetah_session *s, mk_str content)
         s->shell->run(s, mk_buf_str(&command));
 }
 
+/* Reads a line of a client that speaks HTTP, or its first request line. After a request, only another request may
+ * follow: content that a client sends against the rules must not run as a command. */
 static void read_http_line(struct cheetah_session *s, mk_str line)
 {
     struct cheetah_http_error e = {0, NULL};
+    bool is_first = !s->http.is_active;
+    if (is_first && !line.len && !s->overlong)
+        return; /* RFC 9112, 2.2: empty lines before a request are ignored */
     if (s->overlong)
         e = (struct cheetah_http_error){431, "a line has at most 4095 bytes"};
     else if (s->http.is_active)
         e = cheetah_http_read_line(&s->http, line);
+    else if (!cheetah_http_is_request_line(line))
+        e = (struct cheetah_http_error){400, "expected a request line"};
     else
         e = cheetah_http_begin(&s->http, line);
     s->is_http = true;
@@ -286,8 +295,8 @@ static void read_http_line(struct cheetah_session *s, mk_str line)
     if (e.status) {
         s->http.closes = true;
         reject_http_request(s, e);
-    } else if (!s->http.n_headers && !s->http.has_head) {
-        mk_timer_set(&s->request, s->shell->worker, REQUEST_MS);
+    } else if (is_first) {
+        mk_timer_set(&s->request, s->shell->worker, s->shell->cheetah->settings.request_ms);
     }
 }
 
@@ -295,7 +304,7 @@ static void run_command(struct cheetah_session *s, mk_str line)
 {
     if (mk_str_ends(line, MK_STR("\r")))
         line = mk_str_first(line, line.len - 1);
-    if (s->http.is_active || (!s->overlong && cheetah_http_is_request_line(line))) {
+    if (s->is_http || (!s->overlong && cheetah_http_is_request_line(line))) {
         read_http_line(s, line);
         return;
     }

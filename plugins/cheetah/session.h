@@ -39,8 +39,9 @@ void cheetah_session_on_message(struct shell *shell, const struct cheetah_messag
 struct shell *cheetah_session_shell(const struct cheetah_session *s);
 /* Writes to the error log, with the process and user of the client. */
 void cheetah_session_log(const struct cheetah_session *s, const char *what);
-/* Writes the command and its arguments to the error log. */
-void cheetah_session_log_command(const struct cheetah_session *s, const char *name, mk_str args);
+/* Writes the command, its arguments and its result to the error log. */
+void cheetah_session_log_command(const struct cheetah_session *s, const char *name, mk_str args,
+                                 mk_str result);
 /* Writes lines of output, escaped. */
 void cheetah_session_write_output(struct cheetah_session *s, mk_str lines);
 /* Writes a remark, escaped. */

@@ -23,6 +23,7 @@ struct cheetah_settings {
     struct cheetah_group group;
     unsigned mode; /* 0: not set */
     uint64_t idle_ms;
+    uint32_t request_ms; /* how long the head and the content of an HTTP request may take */
     unsigned sessions;
 };
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of the servers of an upstream while the server runs: by `monkey shell`, and over HTTP on the same socket."""
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import socket
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -323,6 +325,25 @@ def test_control_unwritable_state_is_reported(start, tmp_path):
         folder.rmdir()
         assert "done, but not saved: cannot write" in run(it, f"upstream group drain {a.address} --save", code=1)
         assert state_of(it, a) == "draining"
+        it.server.err.wait_for(rf"runs: upstream group drain {a.address} --save: done, but not saved: cannot write {folder}/state: No such")
+
+
+LOCK_BYTE = 1024  # MK_UPSTREAM_WORKERS
+
+
+@pytest.mark.processes("the lock belongs to a process")
+def test_control_concurrent_change_is_refused_at_once(start):
+    """Another process has the lock of changes, such as one whose disk does not respond: no worker waits for it."""
+    with Backend() as a, Backend() as b:
+        it = start(a, b, keys="", workers=1)
+        folder = Path(f"/proc/{it.server.workers[0]}/fd")
+        name = next(each for each in folder.iterdir() if "monkey-upstream-rows" in os.readlink(each))
+        with name.open("r+b") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, LOCK_BYTE)
+            assert "another change is in progress: try again" in run(it, f"upstream group drain {a.address}", code=1)
+            assert counts(it, 4, a, b) == [2, 2]
+        run(it, f"upstream group drain {a.address}")
+        assert counts(it, 4, a, b) == [0, 4]
 
 
 @pytest.mark.processes("a worker that is killed is the program")
@@ -455,6 +476,8 @@ def test_http_control_streams_long_responses(start):
     (b"POST /reload HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400), (b"POST /reload HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", 413),
     (b"PUT /loglevel HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400),
     (b"PUT /loglevel HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 501), (b"PUT /loglevel HTTP/1.1\r\n\r\n", 400),
+    (b"PUT /loglevel HTTP/1.1\r\nTransfer-Encoding : chunked\r\n\r\n", 400), (b"GET /version HTTP/1.1\r\nA: b\r\n c\r\n\r\n", 400),
+    (b"GET /version HTTP/1.1\r\nA: \1\r\n\r\n", 400), (b"GET /version HTTP/1.1\r\n: b\r\n\r\n", 400),
     (b"PUT /loglevel HTTP/1.1\r\nExpect: 100-continue\r\n\r\n", 417),
     (b"DELETE /upstreams/group/servers/127.0.0.1:1%0aquit HTTP/1.1\r\n\r\n", 400),
     (b"DELETE /upstreams/group/servers/127.0.0.1:1%20x HTTP/1.1\r\n\r\n", 400),
@@ -465,6 +488,40 @@ def test_http_control_rejects_bad_requests(start, data, status):
     it = start("127.0.0.1:1")
     assert raw(it, data).startswith(b"HTTP/1.1 %d " % status)
     assert it("version").code == 0 and set(servers(it)) == {"127.0.0.1:1"}
+
+
+@pytest.mark.parametrize("head, statuses", [
+    (b"Content-Length\t: 15\r\n", [400]), (b"Content-Length\0: 15\r\n", [400]), (b"Content-Length : 15\r\n", [400]), (b"", [200, 400]),
+    (b"Content-Length: 15\r\n", [200]), (b"Content-Length: 1\r\n", [200, 400]), (b"X: y\r\n\r\n", [200, 400]),
+], ids=["tab", "nul", "blank", "none", "content", "short", "empty-line"])
+def test_http_control_content_is_no_command(start, head, statuses):
+    it = start("127.0.0.1:1")
+    for content in (b"loglevel debug\n", b"quit\n" + b"x" * 5000 + b"\nloglevel debug\n"):
+        if b"15" in head and len(content) > 15:
+            continue
+        answer = raw(it, b"GET /version HTTP/1.1\r\n" + head + b"\r\n" + content)
+        assert [int(each) for each in re.findall(rb"HTTP/1.1 (\d+)", answer)] == statuses and answer.startswith(b"HTTP/1.1 ")
+        assert not re.search(rb"^[-+?!]", answer, re.MULTILINE)
+    assert run(it, "loglevel") == "info\n"
+
+
+def test_http_control_overlong_line_after_a_request(start):
+    it = start("127.0.0.1:1")
+    answer = raw(it, b"GET /version HTTP/1.1\r\n\r\n" + b"x" * 9000 + b"\nloglevel debug\n")
+    assert [int(each) for each in re.findall(rb"HTTP/1.1 (\d+)", answer)] == [200, 431]
+    assert run(it, "loglevel") == "info\n"
+
+
+@pytest.mark.parametrize("data", [b"GET /version HTTP/1.1\r\n", b"PUT /loglevel HTTP/1.1\r\nContent-Length: 18\r\n\r\n{"], ids=["head", "content"])
+def test_http_control_incomplete_request_times_out(start, data):
+    it = start("127.0.0.1:1", shell="RequestTimeout 300ms")
+    connection = ControlConnection(it.path)
+    assert control(it, "GET", "/version", connection=connection)[0] == 200
+    begun = time.monotonic()
+    connection.sock.sendall(data)
+    answer = connection.sock.makefile("rb").read()  # until the server closes the connection
+    assert answer.startswith(b"HTTP/1.1 408 ") and b"not complete in time" in answer
+    assert time.monotonic() - begun >= .3
 
 
 def raw(it, data):
