@@ -226,8 +226,8 @@ static void append_man_line(struct mk_buf *out, mk_str text)
     free(copy);
 }
 
-/* Parses "  -p, --port PORT  DESCRIPTION": two spaces end the option. */
-static void append_man_help_option(struct mk_buf *out, mk_str line)
+/* Parses "  -p, --port PORT  DESCRIPTION" or "  COMMAND  DESCRIPTION": two spaces end the term. */
+static void append_man_help_item(struct mk_buf *out, mk_str line)
 {
     line = mk_str_trim(line);
     size_t end = 0;
@@ -253,8 +253,8 @@ static void append_man_help(struct mk_buf *out, mk_str help)
             in_options = false;
         }
         in_options = in_options || is_option;
-        if (is_option) {
-            append_man_help_option(out, line);
+        if (is_option || mk_str_starts(line, MK_STR("  "))) {
+            append_man_help_item(out, line);
         } else if (line.len) {
             append_man_line(out, line);
             mk_buf_add_char(out, '\n');
@@ -276,6 +276,9 @@ static void append_man_examples(struct mk_buf *out, const char *verb)
         {"routes", "monkey routes shop.c"},
         {"doc", "monkey doc -o shop.html shop.c"},
         {"openapi", "monkey openapi -o openapi.json shop.c"},
+        {"shell", "monkey shell --json upstreams"},
+        {"shell", "monkey shell upstream app drain 10.0.0.5:8080"},
+        {"shell", "monkey shell upstream app add 10.0.0.6:8080 weight=2 --save"},
         {"build", "monkey build -o /usr/local/lib/shop.so shop.c"},
     };
     mk_buf_add(out, MK_STR(".SH EXAMPLES\n.nf\n"));
