@@ -66,8 +66,9 @@ MK_API const struct mk_network *mk_conditions_networks(const struct mk_condition
 
 /**
  * Evaluates the conditions for `path`, such as mk_request_path() or one of its variants. Ignores the subjects
- * in `without`. The result is MK_REGEX_LIMIT if it depends on a regular expression that has exceeded its
- * limit: then use the result that is safe for your purpose.
+ * in `without`. Conditions see the headers as the client sent them, whatever hooks have changed. The result is
+ * MK_REGEX_LIMIT if it depends on a regular expression that has exceeded its limit, or on memory that is not
+ * there: then use the result that is safe for your purpose.
  */
 MK_API enum mk_regex_result mk_conditions_match_path(const struct mk_conditions *conditions,
                                                      struct mk_request *request, mk_str path,

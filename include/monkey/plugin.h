@@ -167,9 +167,10 @@ struct mk_plugin {
     enum mk_verdict (*on_error)(struct mk_request *request, struct mk_response *response, void *host_data);
 
     /** Called when all on_request hooks have returned MK_NEXT, before the first route handler is called, and
-     * again after a rewrite to another path. Plugins are called in the same order as for on_request. For
-     * changes to the request that access checks must not see, such as mk_request_set_header(). Returns 0, or
-     * the status (400 to 599) with which to reject the request. */
+     * again after a rewrite to another path, or when an index file or a fallback is served instead: the
+     * request then has the headers that it had before the first call. Plugins are called in the same order as
+     * for on_request. For changes to the request that access checks must not see, such as
+     * mk_request_set_header(). Returns 0, or the status (400 to 599) with which to reject the request. */
     unsigned (*on_handler)(struct mk_request *request, void *host_data);
 
     /**

@@ -36,13 +36,28 @@ static bool is_passed(const struct mk_request *request, size_t i, mk_str name)
            (role == MK_ROLE_SERVER || !is_listed_in_connection(request, name));
 }
 
-/* The Host header, with its port; for a request without one, the host. */
-static mk_str requested_host(const struct mk_request *request)
+/* Removes the trailing dot of the name before the port: it is the same host, and rules of the service would
+ * miss it. Absent if out of memory. */
+static mk_str without_trailing_dot(struct mk_request *request, mk_str host)
+{
+    size_t colon = mk_str_find_last(host, ':');
+    mk_str port = mk_str_skip(host, colon), name = mk_str_first(host, colon);
+    if (name.len < 2 || name.p[name.len - 1] != '.')
+        return host;
+    char *p = mk_request_alloc(request, host.len);
+    struct mk_buf out = mk_buf_fixed(p, host.len);
+    mk_buf_add(&out, mk_str_first(name, name.len - 1));
+    mk_buf_add(&out, port);
+    return p && !out.failed ? mk_buf_str(&out) : MK_STR_NULL;
+}
+
+/* The Host header, with its port; for a request without one, the host. Absent if out of memory. */
+static mk_str requested_host(struct mk_request *request)
 {
     mk_str host = mk_request_header(request, MK_STR("Host"));
     if (!host.p)
         host = mk_request_host(request);
-    return host.p ? host : MK_STR("");
+    return host.p ? without_trailing_dot(request, host) : MK_STR("");
 }
 
 static mk_str requested_uri(const struct mk_request *request)
@@ -61,7 +76,7 @@ mk_str forward_auth_original_url(struct mk_request *request)
     mk_buf_add(&out, MK_STR("://"));
     mk_buf_add(&out, host);
     mk_buf_add(&out, uri);
-    return p && !out.failed ? mk_buf_str(&out) : MK_STR_NULL;
+    return p && host.p && !out.failed ? mk_buf_str(&out) : MK_STR_NULL;
 }
 
 /* ---- The request ---- */
@@ -90,7 +105,7 @@ static bool add_own_headers(struct mk_request *request, struct mk_header *header
     add_header(headers, n, MK_STR("X-Forwarded-URI"), uri);
     add_header(headers, n, MK_STR("X-Forwarded-For"), client);
     add_header(headers, n, MK_STR("X-Real-IP"), client);
-    return url.p && client.p;
+    return url.p && host.p && client.p;
 }
 
 /* Is it one of the names above? A hook may have set it for the backend. */
@@ -147,9 +162,11 @@ static void add_header_inputs(struct mk_buf *text, const struct mk_request *requ
 static void add_inputs(struct mk_buf *text, struct mk_request *request,
                        const struct forward_auth_location *place)
 {
+    mk_str host = requested_host(request);
+    text->failed |= !host.p;
     mk_buf_addf(text, "%u;", place->id);
     add_input(text, mk_request_scheme(request));
-    add_input(text, requested_host(request));
+    add_input(text, host);
     add_input(text, mk_request_client_text(request));
     add_header_inputs(text, request, MK_STR("Cookie"));
     add_header_inputs(text, request, MK_STR("Authorization"));

@@ -138,8 +138,10 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    const struct settings *s = &((const struct vhost_settings *)host_data)->response;
+    const struct vhost_settings *v = host_data;
+    const struct settings *s = &v->response;
     unsigned status;
+    headers_rules_begin_path(&v->request, request);
     if (s->cors.n == 0 || !headers_cors_match_preflight(&s->cors, request, &status))
         return MK_NEXT;
     mk_response_set_status(response, status);

@@ -22,6 +22,7 @@ struct rule {
 struct rules {
     struct rule *v;
     size_t n;
+    bool has_path; /* at least one rule has a path */
 };
 
 /* By enum rule_kind: the key in the configuration. */
@@ -32,6 +33,9 @@ void headers_rules_parse(const struct mk_conf_ctx *ctx, enum rule_message messag
                          struct rules *rules);
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value);
 void headers_rules_apply(const struct rules *rules, struct response_facts *facts);
+/* Called before headers_rules_apply_to_request() for a path, but not for the index file or fallback that is
+ * served instead: the rules that apply to the path also apply to that file. */
+void headers_rules_begin_path(const struct rules *rules, const struct mk_request *request);
 /* Applies rules to a request. Returns 0 or a status with which to reject the request. */
 unsigned headers_rules_apply_to_request(const struct rules *rules, struct mk_request *request);
 

@@ -166,7 +166,8 @@ void headers_rules_parse(const struct mk_conf_ctx *ctx, enum rule_message messag
         return;
     if (kind == RULE_REMOVE ? !expect_no_value(ctx, rest) : !parse_value(ctx, rest, &rule))
         return;
-    (void)mk_conf_ctx_append(ctx, &rules->v, &rules->n, &rule, sizeof rule);
+    if (mk_conf_ctx_append(ctx, &rules->v, &rules->n, &rule, sizeof rule))
+        rules->has_path = rules->has_path || rule.when.has_path;
 }
 
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value)

@@ -7,6 +7,7 @@
 #include "os/network_set.h"
 #include "setup/condition_file.h"
 #include "setup/condition_parser.h"
+#include "web/vhost.h"
 
 enum { FEW_NETWORKS = 8 };
 
@@ -83,6 +84,8 @@ static bool add_text(struct mk_condition_parser *p, mk_str word, bool is_quoted)
         p->condition->matches_empty = true;
         return true;
     }
+    if (p->condition->subject == MK_CONDITION_HOST && !glob.is_substring) /* requests have none either */
+        glob.text = mk_vhost_trim_dot(word);
     return append(p, &p->globs, &p->n_globs, &glob, sizeof glob);
 }
 
@@ -157,7 +160,7 @@ static bool add_referer(struct mk_condition_parser *p, mk_str word, bool is_quot
     if (!is_host_pattern(word))
         return mk_condition_parser_error(
             p, word, "not a host", "a name such as example.org or *.example.org, self, siblings or none");
-    mk_str host = lowercase_copy(p, word);
+    mk_str host = lowercase_copy(p, mk_vhost_trim_dot(word));
     return host.p && append(p, &c->words, &c->n_words, &host, sizeof host);
 }
 

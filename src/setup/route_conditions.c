@@ -11,9 +11,9 @@ enum {
 };
 
 static enum mk_regex_result match_conditions(const struct mk_conditions *conditions,
-                                             struct mk_request *request)
+                                             struct mk_request *request, mk_str path)
 {
-    return mk_conditions_match(conditions, request);
+    return mk_conditions_match_current(conditions, request, path, 0);
 }
 
 struct mk_conditions *mk_route_conditions_new(const struct mk_conf_ctx *ctx)

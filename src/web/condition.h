@@ -55,10 +55,15 @@ struct mk_condition {
 struct mk_conditions {
     /* Evaluates the conditions of a route: dispatch.c does not depend on condition_match.c, which a build
      * without conditions lacks. NULL: not of a route. */
-    enum mk_regex_result (*match)(const struct mk_conditions *conditions, struct mk_request *request);
+    enum mk_regex_result (*match)(const struct mk_conditions *conditions, struct mk_request *request,
+                                  mk_str path);
     struct mk_condition *first, **end;
     unsigned subjects;
 };
+
+/* Like mk_conditions_match_path(), but with the headers as hooks have changed them. */
+enum mk_regex_result mk_conditions_match_current(const struct mk_conditions *conditions,
+                                                 struct mk_request *request, mk_str path, unsigned without);
 
 /* Does the Referer match the condition? */
 bool mk_condition_referer_matches(const struct mk_condition *c, const struct mk_request *request,

@@ -81,15 +81,11 @@ static enum mk_regex_result cookie_matches(const struct mk_condition *c, struct 
     return values_result(&v);
 }
 
-/* Decodes a name or a value of a query. A malformed escape stands for itself. Returns the text itself if there
- * is nothing to decode, or if memory runs out. */
-static mk_str decode_query_text(struct mk_request *r, mk_str text)
+/* Decodes a name or a value of a query to `to`. A malformed escape stands for itself. */
+static mk_str decode_query_text(mk_str text, char *to)
 {
-    if (mk_str_find(text, '%') == MK_STR_NONE && mk_str_find(text, '+') == MK_STR_NONE)
-        return text;
-    char *to = mk_request_alloc(r, text.len + 1);
     size_t n = 0;
-    for (size_t i = 0; to && i < text.len; i++) {
+    for (size_t i = 0; i < text.len; i++) {
         int high = text.p[i] == '%' && i + 2 < text.len ? mk_char_hex(text.p[i + 1]) : -1;
         int low = high >= 0 ? mk_char_hex(text.p[i + 2]) : -1;
         to[n] = text.p[i];
@@ -101,17 +97,64 @@ static mk_str decode_query_text(struct mk_request *r, mk_str text)
         }
         n++;
     }
-    return to ? mk_str_of(to, n) : text;
+    return mk_str_of(to, n);
 }
 
+/* Cuts the next parameter off the query, undecoded. */
+static void next_parameter(mk_str *query, mk_str *name, mk_str *value)
+{
+    *value = mk_str_cut(query, '&');
+    *name = mk_str_cut(value, '=');
+}
+
+/* Decodes all parameters. Returns NULL if out of memory. */
+static struct mk_request_parameters *decode_parameters(struct mk_request *r, mk_str query)
+{
+    size_t n = 1, at = 0;
+    for (size_t i = 0; i < query.len; i++)
+        n += query.p[i] == '&';
+    struct mk_request_parameters *all = mk_request_alloc(r, sizeof *all + n * sizeof all->list[0]);
+    char *text = mk_request_alloc(r, query.len + 1);
+    if (!all || !text)
+        return NULL;
+    for (all->n = 0; query.p && all->n < n; all->n++) {
+        mk_str name, value;
+        next_parameter(&query, &name, &value);
+        name = decode_query_text(name, text + at);
+        at += name.len;
+        value = decode_query_text(value, text + at);
+        at += value.len;
+        all->list[all->n].name = name;
+        all->list[all->n].value = value;
+    }
+    return all;
+}
+
+static enum mk_regex_result match_decoded_parameters(struct values *v, mk_str query)
+{
+    struct mk_request_target *target = (struct mk_request_target *)(uintptr_t)v->request->target;
+    if (!target->parameters) /* decoded once per target */
+        target->parameters = decode_parameters(v->request, query);
+    if (!target->parameters)
+        return MK_REGEX_LIMIT;
+    for (size_t i = 0; i < target->parameters->n; i++)
+        if (mk_str_eq(target->parameters->list[i].name, v->condition->name) &&
+            !add_value(v, target->parameters->list[i].value))
+            break;
+    return values_result(v);
+}
+
+/* The result is MK_REGEX_LIMIT if there is no memory to decode the query. */
 static enum mk_regex_result parameter_matches(const struct mk_condition *c, struct mk_request *r)
 {
     struct values v = {.condition = c, .request = r, .result = MK_REGEX_NO_MATCH};
-    mk_str query = mk_request_query(r);
+    mk_str query = mk_request_query(r), name, value;
+    if (mk_str_find(query, '%') != MK_STR_NONE || mk_str_find(query, '+') != MK_STR_NONE)
+        return match_decoded_parameters(&v, query);
     while (query.p) {
-        mk_str value = mk_str_cut(&query, '&'), name = mk_str_cut(&value, '=');
-        if (mk_str_eq(decode_query_text(r, name), c->name) && !add_value(&v, decode_query_text(r, value)))
-            return v.result;
+        next_parameter(&query, &name, &value);
+        if (mk_str_eq(name, c->name) && !add_value(&v, value))
+            break;
     }
     return values_result(&v);
 }
@@ -226,8 +269,8 @@ static enum mk_regex_result subject_matches(const struct mk_condition *c, struct
     return MK_REGEX_NO_MATCH;
 }
 
-enum mk_regex_result mk_conditions_match_path(const struct mk_conditions *conditions, struct mk_request *r,
-                                              mk_str path, unsigned without)
+enum mk_regex_result mk_conditions_match_current(const struct mk_conditions *conditions, struct mk_request *r,
+                                                 mk_str path, unsigned without)
 {
     enum mk_regex_result all = MK_REGEX_MATCH;
     for (const struct mk_condition *c = conditions->first; c; c = c->next) {
@@ -240,6 +283,20 @@ enum mk_regex_result mk_conditions_match_path(const struct mk_conditions *condit
             return MK_REGEX_NO_MATCH;
     }
     return all;
+}
+
+enum mk_regex_result mk_conditions_match_path(const struct mk_conditions *conditions, struct mk_request *r,
+                                              mk_str path, unsigned without)
+{
+    struct mk_request_header_changes *changes = mk_request_header_changes(r);
+    if (MK_LIKELY(!changes))
+        return mk_conditions_match_current(conditions, r, path, without);
+    struct mk_headers changed = r->fields;
+    mk_request_restore_headers(r);
+    enum mk_regex_result result = mk_conditions_match_current(conditions, r, path, without);
+    r->fields = changed;
+    r->extras->header_changes = changes;
+    return result;
 }
 
 bool mk_conditions_match_addr(const struct mk_conditions *conditions, const struct mk_addr *addr)

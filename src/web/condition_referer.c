@@ -4,6 +4,7 @@
 #include <monkey/text.h>
 
 #include "web/condition.h"
+#include "web/vhost.h"
 
 enum { NAME_MAX_LEN = 253 };
 
@@ -16,7 +17,7 @@ static mk_str cut_before_any(mk_str s, const char *ends)
     return mk_str_first(s, len);
 }
 
-/* Returns the host of a page's URL; absent for any other text. */
+/* Returns the host of a page's URL, without a trailing dot; absent for any other text. */
 static mk_str url_host(mk_str url)
 {
     size_t colon = mk_str_find(url, ':');
@@ -27,7 +28,8 @@ static mk_str url_host(mk_str url)
     size_t at = mk_str_find_last(authority, '@');
     mk_str host = at == MK_STR_NONE ? authority : mk_str_skip(authority, at + 1);
     size_t close = mk_str_find(host, ']');
-    return close == MK_STR_NONE ? cut_before_any(host, ":") : mk_str_first(host, close + 1);
+    return close == MK_STR_NONE ? mk_vhost_trim_dot(cut_before_any(host, ":"))
+                                : mk_str_first(host, close + 1);
 }
 
 /* Returns "example.org" for "img.example.org"; absent for addresses and single labels. */
@@ -48,7 +50,7 @@ static bool is_request_host(const struct mk_request *request, mk_str host)
         return true;
     mk_str name;
     for (size_t i = 0; site && (name = mk_vhost_name_at(site, i)).p; i++)
-        if (mk_str_eq_nocase(host, name))
+        if (mk_str_eq_nocase(host, mk_vhost_trim_dot(name)))
             return true;
     return false;
 }

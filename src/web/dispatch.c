@@ -309,13 +309,43 @@ static void restart_from_hooks(struct mk_exchange *x)
     set_error_response(x, 500);
 }
 
-/* Runs only the routes again, for another path. Fails after REROUTES_MAX repetitions. */
+/* Calls the on_handler hooks. Returns 0 or the status of an error. */
+static unsigned run_handler_hooks(struct mk_exchange *x)
+{
+    const struct mk_hook_list *hooks = &x->request.site->hooks.handler;
+    unsigned status = 0;
+    for (size_t i = 0; !status && i < hooks->n; i++) {
+        x->last_called = hooks->at[i].plugin->name;
+        status = hooks->at[i].plugin->on_handler(&x->request, hooks->at[i].data);
+        x->deciding_plugin = status ? hooks->at[i].plugin : NULL;
+    }
+    return status;
+}
+
+static unsigned start_handler_hooks(struct mk_exchange *x)
+{
+    return mk_request_save_headers(&x->request, &x->before_handler_hooks) ? 503 : run_handler_hooks(x);
+}
+
+/* Calls the on_handler hooks for another path, with the headers that they got for the first one. */
+static unsigned restart_handler_hooks(struct mk_exchange *x)
+{
+    return mk_request_restore_saved_headers(&x->request, x->before_handler_hooks) ? 503
+                                                                                  : run_handler_hooks(x);
+}
+
+/* Runs the on_handler hooks and the routes again, for another path. Fails after REROUTES_MAX repetitions. */
 static void restart_routes(struct mk_exchange *x)
 {
+    unsigned status = 0;
     x->at = 0;
     x->request.handler_found_nothing = false;
     if (++x->reroutes > REROUTES_MAX)
-        set_error_response(x, 500);
+        status = 500;
+    else if (x->request.site->hooks.handler.n)
+        status = restart_handler_hooks(x);
+    if (status)
+        set_error_response(x, status);
 }
 
 static void follow_rewrite(struct mk_exchange *x)
@@ -342,22 +372,10 @@ static bool defer_or_follow_rewrite(struct mk_exchange *x)
     return apply_verdict(x, MK_NEXT);
 }
 
-/* Calls the on_handler hooks. Returns 0 or the status of an error. */
-static unsigned run_handler_hooks(struct mk_exchange *x)
-{
-    const struct mk_hook_list *hooks = &x->request.site->hooks.handler;
-    unsigned status = 0;
-    for (size_t i = 0; !status && i < hooks->n; i++) {
-        x->last_called = hooks->at[i].plugin->name;
-        status = hooks->at[i].plugin->on_handler(&x->request, hooks->at[i].data);
-    }
-    return status;
-}
-
 /* Called when all hooks that may check the path have run. */
 static bool begin_routes(struct mk_exchange *x)
 {
-    unsigned status = x->request.site->hooks.handler.n ? run_handler_hooks(x) : 0;
+    unsigned status = x->request.site->hooks.handler.n ? start_handler_hooks(x) : 0;
     x->step = MK_DISPATCH_ROUTES;
     x->at = 0;
     if (MK_UNLIKELY(status))
@@ -544,7 +562,7 @@ static bool call_route_handler(struct mk_exchange *x)
     if (MK_UNLIKELY(result == MK_REGEX_LIMIT))
         return fail_route_match_limit(x, route);
     if (MK_UNLIKELY(route->when != NULL) &&
-        (result = route->when->match(route->when, &x->request)) != MK_REGEX_MATCH)
+        (result = route->when->match(route->when, &x->request, x->request.target->path)) != MK_REGEX_MATCH)
         return result == MK_REGEX_LIMIT ? fail_route_match_limit(x, route) : apply_verdict(x, MK_NEXT);
     unsigned methods = handler_methods(route->handler);
     if (methods && !(methods & MK_METHOD_BIT(x->request.target->method))) {

@@ -28,13 +28,15 @@ struct mk_exchange {
     const struct mk_request_target *pending;           /* in MK_DISPATCH_GUARDS: the rewritten target */
     unsigned at;                                       /* index of the next hook or route */
     unsigned reroutes, rewrites;
-    unsigned allowed;                        /* methods allowed by routes that match this path */
-    unsigned declined_status;                /* status set by the last handler that declined; 0: none */
-    mk_err read_error;                       /* result of all further mk_request_read() calls; 0: no error */
-    const struct mk_plugin *deciding_plugin; /* plugin whose on_request responded; NULL: none */
-    bool follows_client;                     /* set by mk_request_cancel_on_disconnect() */
-    bool body_has_ended;                     /* the whole body was read */
-    bool aborted;                            /* mk_request_abort_tunnel() was called */
+    unsigned allowed;         /* methods allowed by routes that match this path */
+    unsigned declined_status; /* status set by the last handler that declined; 0: none */
+    mk_err read_error;        /* result of all further mk_request_read() calls; 0: no error */
+    const struct mk_plugin
+        *deciding_plugin;       /* plugin whose on_request responded, or whose on_handler rejected
+                                              * the request; NULL: none */
+    bool follows_client;        /* set by mk_request_cancel_on_disconnect() */
+    bool body_has_ended;        /* the whole body was read */
+    bool aborted;               /* mk_request_abort_tunnel() was called */
     bool replaced;              /* the original response failed before any of it was sent, and an error page
                                  * has replaced it */
     bool error_hooks_called;    /* on_error hooks were called, or are being called */
@@ -50,8 +52,10 @@ struct mk_exchange {
         *variants_limits;                  /* limits of a path with variants, in the arena; NULL: not
                                             * determined */
     struct mk_request_target *destination; /* see web/destination_header.h; NULL: none, or not parsed yet */
-    const char *last_called;               /* name of the last hook or handler */
-    uint64_t began_us;                     /* 0 if no plugin needs microseconds */
+    const struct mk_request_saved_headers
+        *before_handler_hooks; /* headers before the on_handler hooks; NULL: as received */
+    const char *last_called;   /* name of the last hook or handler */
+    uint64_t began_us;         /* 0 if no plugin needs microseconds */
 };
 
 /* Returns the exchange of a request. */

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "web/exchange.h"
+#include "web/vhost.h"
 
 enum { MESSAGE_MAX = 1024, METHOD_SHOWN = 16, TARGET_SHOWN = 256, JSON_MAX = 2816 };
 
@@ -48,7 +49,7 @@ mk_str mk_request_query(const struct mk_request *r)
 
 mk_str mk_request_host(const struct mk_request *r)
 {
-    return r->host;
+    return mk_vhost_trim_dot(r->host);
 }
 
 /* ---- Fields ---- */

@@ -193,6 +193,42 @@ int mk_request_remove_header(struct mk_request *r, mk_str name)
     return 0;
 }
 
+/* Gives the request its own copy of the changed headers. Returns 0 or -ENOMEM. */
+static mk_err copy_changed_headers(struct mk_request *r)
+{
+    struct mk_request_header_changes *before = r->extras->header_changes;
+    r->extras->header_changes = mk_arena_alloc(r->arena, sizeof *before);
+    if (r->extras->header_changes)
+        *r->extras->header_changes = *before;
+    if (r->extras->header_changes && grow_headers(r) == 0)
+        return 0;
+    r->extras->header_changes = before;
+    return -ENOMEM;
+}
+
+mk_err mk_request_save_headers(struct mk_request *r, const struct mk_request_saved_headers **out)
+{
+    *out = NULL;
+    if (!mk_request_header_changes(r))
+        return 0;
+    struct mk_request_saved_headers *saved = mk_arena_alloc(r->arena, sizeof *saved);
+    if (!saved)
+        return -ENOMEM;
+    *saved = (struct mk_request_saved_headers){.fields = r->fields, .changes = r->extras->header_changes};
+    *out = saved;
+    return copy_changed_headers(r);
+}
+
+mk_err mk_request_restore_saved_headers(struct mk_request *r, const struct mk_request_saved_headers *saved)
+{
+    mk_request_restore_headers(r);
+    if (!saved)
+        return 0;
+    r->fields = saved->fields;
+    r->extras->header_changes = saved->changes;
+    return copy_changed_headers(r);
+}
+
 mk_str mk_request_received_header(const struct mk_request *r, mk_str name)
 {
     return mk_headers_find(mk_request_received_headers(r), name);

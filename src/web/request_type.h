@@ -28,6 +28,14 @@ struct mk_request_path_variants {
     size_t n, n_readings;
 };
 
+/* The decoded parameters of a query. */
+struct mk_request_parameters {
+    size_t n;
+    struct {
+        mk_str name, value; /* value: empty or absent if there is none */
+    } list[];
+};
+
 /* The target of a request: first as received, later as rewritten by a hook, handler or route. A rewrite
  * creates a new struct, and never modifies an existing one. */
 struct mk_request_target {
@@ -42,6 +50,7 @@ struct mk_request_target {
     unsigned left_at;                          /* for MK_TARGET_BY_ROUTE: index of the route that rewrote
                                                 * `before` */
     struct mk_request_path_variants *variants; /* variants of the path; NULL: not computed yet */
+    struct mk_request_parameters *parameters;  /* of the query; NULL: not decoded yet */
     const char *marks; /* marks of encoded bytes, see mk_path_decode_marked(); NULL: not computed yet */
 };
 
@@ -184,6 +193,19 @@ static inline void mk_request_restore_headers(struct mk_request *request)
     request->extras->header_changes = NULL;
     request->extras->overridden_names = NULL;
 }
+
+/* The headers at one point of the dispatch. */
+struct mk_request_saved_headers {
+    struct mk_headers fields;
+    struct mk_request_header_changes *changes;
+};
+/* Saves the headers, if a hook has changed them; otherwise *out is NULL, which stands for the received
+ * headers. Returns 0 or -ENOMEM. */
+mk_err mk_request_save_headers(struct mk_request *request,
+                               const struct mk_request_saved_headers **out) MK_MUST_USE;
+/* Drops the changes since mk_request_save_headers(). Returns 0 or -ENOMEM. */
+mk_err mk_request_restore_saved_headers(struct mk_request *request,
+                                        const struct mk_request_saved_headers *saved) MK_MUST_USE;
 
 struct mk_log;
 /* Writes a message to `log`, with the details of the request. */

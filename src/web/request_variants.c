@@ -4,6 +4,7 @@
 #include "web/request_variants.h"
 
 #include "http/path_variants.h"
+#include "web/condition.h"
 #include "web/destination_header.h"
 #include "web/exchange.h"
 #include "web/redirect.h"
@@ -112,13 +113,27 @@ void mk_request_set_ambiguous(struct mk_request *r)
     r->is_ambiguous = true;
 }
 
+/* Do the conditions of the route have the same result for the path and the variant? */
+static bool conditions_agree(const struct mk_route *route, const struct mk_request *r, mk_str path,
+                             mk_str variant)
+{
+    struct mk_request *request = (struct mk_request *)(uintptr_t)r; /* conditions may decode its query */
+    const struct mk_conditions *when = route->when;
+    if (!when || !(when->subjects & (MK_CONDITION_PATH | MK_CONDITION_CONTAINS)))
+        return true;
+    enum mk_regex_result result = when->match(when, request, variant);
+    return result != MK_REGEX_LIMIT && result == when->match(when, request, path);
+}
+
 /* Does the variant reach the route `at` as the path does, without matching an earlier route that the path
  * does not match? */
-static bool reaches_same_route(const struct mk_vhost *host, unsigned at, mk_str path, mk_str variant)
+static bool reaches_same_route(const struct mk_request *r, unsigned at, mk_str path, mk_str variant)
 {
+    const struct mk_vhost *host = r->site;
     enum mk_regex_result result;
     for (size_t i = 0; (i = mk_vhost_next_route(host, i, variant, &result)) <= at; i++) {
-        if (result == MK_REGEX_LIMIT || i == host->n_routes)
+        if (result == MK_REGEX_LIMIT || i == host->n_routes ||
+            !conditions_agree(&host->routes[i], r, path, variant))
             return false;
         if (i == at)
             return true;
@@ -136,15 +151,17 @@ static bool is_redirect_or_error_route(const struct mk_route *route)
 
 /* Would a route that does not match the path itself reject the variant? File handlers pass missing files on
  * to later routes, as do routes whose conditions are false. */
-static bool would_be_rejected(const struct mk_vhost *host, mk_str path, mk_str variant)
+static bool would_be_rejected(const struct mk_request *r, mk_str path, mk_str variant)
 {
+    const struct mk_vhost *host = r->site;
     enum mk_regex_result result;
     for (size_t i = 0; (i = mk_vhost_next_route(host, i, variant, &result)) < host->n_routes; i++) {
         const struct mk_route *route = &host->routes[i];
         if (result == MK_REGEX_LIMIT)
             return true;
         if (is_redirect_or_error_route(route))
-            return mk_route_matches(route, path) != MK_REGEX_MATCH;
+            return mk_route_matches(route, path) != MK_REGEX_MATCH ||
+                   !conditions_agree(route, r, path, variant);
         if (!(route->handler->traits & MK_HANDLER_FILES) && !route->when)
             return false;
     }
@@ -169,10 +186,10 @@ static unsigned find_conflicting_variant(const struct mk_request *r, const struc
     const struct mk_request_path_variants *v;
     unsigned status = mk_request_variants_of_target(r, a, &v);
     for (size_t i = 0; i < v->n_readings; i++)
-        if (!reaches_same_route(r->site, at, a->path, v->list[i]))
+        if (!reaches_same_route(r, at, a->path, v->list[i]))
             return set_conflict(conflicting_variant, a->path, v->list[i]);
     for (size_t i = v->n_readings; i < v->n; i++)
-        if (would_be_rejected(r->site, a->path, v->list[i]))
+        if (would_be_rejected(r, a->path, v->list[i]))
             return set_conflict(conflicting_variant, a->path, v->list[i]);
     return status;
 }
@@ -201,10 +218,10 @@ static unsigned check_destination_path(struct mk_request *r, struct conflicting_
     status = check_hidden_dot_segments(r, to);
     if (!status)
         status = mk_request_variants_of_target(r, to, &v);
-    if (!status && would_be_rejected(r->site, r->target->path, to->path))
+    if (!status && would_be_rejected(r, r->target->path, to->path))
         return set_conflict(conflicting_variant, to->path, to->path);
     for (size_t i = 0; i < v->n; i++)
-        if (would_be_rejected(r->site, r->target->path, v->list[i]))
+        if (would_be_rejected(r, r->target->path, v->list[i]))
             return set_conflict(conflicting_variant, to->path, v->list[i]);
     return status;
 }

@@ -20,9 +20,7 @@ static mk_str normalize_name(mk_str name, char buf[NAME_MAX_LEN])
         return MK_STR("");
     for (size_t i = 0; i < name.len; i++)
         buf[i] = mk_char_lower(name.p[i]);
-    if (name.len > 1 && buf[name.len - 1] == '.')
-        name.len--;
-    return mk_str_of(buf, name.len);
+    return mk_vhost_trim_dot(mk_str_of(buf, name.len));
 }
 
 static mk_err add_regex_name(struct mk_vhosts *h, struct mk_vhost *host, size_t i,

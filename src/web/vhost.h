@@ -14,6 +14,12 @@
 #include "web/route.h"
 #include "web/route_index.h"
 
+/* Removes the trailing dot of a fully qualified name. */
+static inline mk_str mk_vhost_trim_dot(mk_str name)
+{
+    return mk_str_first(name, name.len - (name.len > 1 && name.p[name.len - 1] == '.'));
+}
+
 struct mk_vhost_config;
 struct mk_location_config;
 

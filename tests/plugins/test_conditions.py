@@ -12,6 +12,7 @@ import mmdb
 import regexes
 import services
 import users
+from backend import Backend
 from monkey import PROGRAM, SECONDS
 from security_server import guard, is_refused, status
 
@@ -135,6 +136,22 @@ def test_host_scheme_and_query_select_requests(guarded):
     assert code(server, "/a/x.txt") == 403 and code(server, "/a/x.txt?") == 403 and code(server, "/a/x.txt?x") == 200
 
 
+def test_trailing_dot_of_a_host_makes_no_difference(guarded):
+    server = guarded("Deny host secret.example dotted.example.\nDeny /a/* not referer self siblings links.example.")
+    for host in ("secret.example.", "SECRET.example.:80", "secret.example", "dotted.example", "dotted.example."):
+        assert code(server, Host=host) == 403, host
+    assert code(server, Host="other.example.") == 200
+    for host, referer, expected in [("x.org.", "x.org", 200), ("x.org", "x.org.", 200), ("www.x.org.", "img.x.org", 200), ("www.x.org", "img.x.org.", 200),
+                                    ("x.org.", "y.org.", 403), ("x.org", "links.example", 200), ("x.org", "links.example.:80", 200)]:
+        assert code(server, "/a/x.txt", Host=host, Referer=f"http://{referer}/") == expected, (host, referer)
+
+
+def test_limit_of_a_host_counts_its_name_with_a_trailing_dot(monkey, site):
+    site.add("index.html", "index")
+    server = monkey(plugins=["limits"], top="[LIMITS]\n    Requests 1/d by all when host secret.example\n")
+    assert [code(server, Host=host) for host in ("secret.example", "secret.example.", "other.example.")] == [200, 429, 200]
+
+
 def test_condition_and_its_exception_can_be_combined(guarded):
     server = guarded("Deny /a/* not path *.txt\nDeny from 127.0.0.0/8 not from 127.0.0.1 127.0.0.2 header X-A *")
     assert code(server, "/a/x.txt") == 200 and code(server, "/a/y") == 403
@@ -211,9 +228,10 @@ def test_list_of_texts_is_read_from_file(guarded, tmp_path):
 
 
 def test_list_is_relative_to_the_configuration_and_read_again_at_reload(guarded, tmp_path):
-    bad = tmp_path / "bad.txt"
+    bad = tmp_path / "lists" / "bad.txt"
+    bad.parent.mkdir()
     bad.write_text("127.0.0.2\n")
-    server = guarded(f"Deny /a/* from file:{bad}")
+    server = guarded("Deny /a/* from file:lists/bad.txt", wrapper=["env", "-C", "/"])
     assert status(server, "/a/x.txt", "127.0.0.2") == 403 and status(server, "/a/x.txt", "127.0.0.3") == 200
     bad.write_text("127.0.0.3\n")
     server.tell(1)
@@ -476,6 +494,61 @@ def test_conditions_protect_an_isolated_service(monkey, site, parts):
     assert status(server, source="127.0.0.3") == 200 and status(server, source="127.0.0.3", fields={"X-A": "1"}) == 403
     assert code(server, "/old", X_Bad="bad") == 200 and code(server, "/old?v=2", X_Bad="a bad one") == 403
     assert [code(server, "/old?v=2", User_Agent="bot") for _ in range(3)] == [200, 200, 429] and code(server, "/old", User_Agent="bot") == 200
+VARIANTS = ("/admin%2Fx", "/admin;a/x", "/x%2F..%2Fadmin/x")
+
+
+@pytest.mark.parametrize("condition", ["not path /admin/*", "not contains /admin/"])
+@pytest.mark.parametrize("target", VARIANTS)
+def test_route_condition_on_the_path_covers_its_interpretations(routed, condition, target):
+    with Backend() as backend:
+        server = routed([f"When {condition}", f"/* proxy http://{backend.address}", "/admin* status 403", "/* status 404"], plugins=["proxy"])
+        assert code(server, target) == 400 and code(server, "/admin/x") == 403
+        assert code(server, "/other;a/b%2Fc") == 200 and code(server, "/administration") == 200
+        assert all("admin/" not in request.target and ";a/x" not in request.target for request in backend.requests)
+
+
+def test_route_condition_that_ignores_the_path_accepts_its_interpretations(routed):
+    with Backend() as backend:
+        server = routed(["When header X-A 1", "/a* status 403", "When not header X-A 1 not path /admin/*", f"/* proxy http://{backend.address}"],
+                        plugins=["proxy"])
+        assert code(server, "/a;b/c") == 200 and code(server, "/a;b/c", X_A="1") == 403 and code(server, "/admin;b/c") == 400
+
+
+def test_path_after_a_script_must_not_meet_a_condition_that_rejects_it(routed):
+    with Backend() as backend:
+        server = routed(["When path /admin/*", "/* status 403", f"*.php/* proxy http://{backend.address}", "/* status 404"], plugins=["proxy"])
+        assert code(server, "/index.php/admin/x") == 400 and code(server, "/admin/x") == 403
+
+
+# ---- Headers that other plugins change ----
+
+
+def test_limits_see_the_headers_of_the_client_when_they_respond(monkey, site):
+    """The bandwidth is decided again when the response is sent; by then, rules have changed the headers."""
+    site.add("big", "x" * 400_000)
+    server = monkey(plugins=["limits", "headers"], top="[LIMITS]\n    Bandwidth 100K burst 100K by response\n    Except when header X-Key secret\n",
+                    sections="[REQUEST_HEADERS]\n    Remove X-Key\n")
+    begin = time.monotonic()
+    assert len(server.get("/big", fields={"X-Key": "secret"}).body) == 400_000
+    assert time.monotonic() - begin < 1.5
+    site.add("index.html", "x" * 400_000)
+    begin = time.monotonic()
+    assert len(server.get("/", fields={"X-Key": "secret"}).body) == 400_000  # the path of the index was not seen before
+    assert time.monotonic() - begin < 1.5
+
+
+def test_header_of_a_rule_does_not_exempt_from_limits(monkey, site):
+    site.add("big", "x" * 400_000)
+    server = monkey(plugins=["limits", "headers"], top="[LIMITS]\n    Bandwidth 100K burst 100K by response\n    Except when header X-Key *\n",
+                    sections="[REQUEST_HEADERS]\n    Set X-Key secret\n")
+    begin = time.monotonic()
+    assert len(server.get("/big").body) == 400_000
+    assert time.monotonic() - begin > 1.5
+
+
+def test_route_conditions_see_the_headers_of_rules(routed):
+    server = routed(["When header X-Key secret", "/a.txt status 410", "/* static"], plugins=["headers"], top="[REQUEST_HEADERS]\n    Set X-Key secret\n")
+    assert code(server, "/a.txt") == 410
 
 
 # ---- Countries and autonomous systems ----

@@ -104,6 +104,14 @@ def test_redirection_is_passed_on(guarded, stack, status, program):
     assert not program.requests
 
 
+@pytest.mark.parametrize("sent, seen", [("app.example.", "app.example"), ("app.example.:8080", "app.example:8080"), ("[::1]:80", "[::1]:80")])
+def test_service_gets_the_host_without_a_trailing_dot(guarded, service, sent, seen):
+    guarded().get("/x", host=sent, fields=ALICE)
+    request = service.requests[-1]
+    assert request.get("X-Original-Host") == request.get("X-Forwarded-Host") == seen
+    assert request.get("X-Original-URL") == f"http://{seen}/x"
+
+
 def test_service_gets_what_it_needs_to_decide(guarded, service):
     server = guarded(host="ServerName app.example")
     server.get("/a%20b/../c?q=1", method="POST", body=b"content", host="app.example:8080", fields=[

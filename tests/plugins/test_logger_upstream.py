@@ -144,6 +144,14 @@ def test_reason_is_the_plugin_that_responds(start, plugin, section, status):
     wait_until(lambda: lines_of(server)[-1] == f"{status}|{plugin}", "the last line")
 
 
+def test_reason_is_the_plugin_that_rejects_changed_headers(start):
+    rules = "".join(f"    Add X-Own-{i} 1\n" for i in range(10))
+    server = start(format="%s|%{reason}x", plugins=["headers"], top=f"[REQUEST_HEADERS]\n{rules}", server="MaxHeaders 250")
+    assert server.get("/", fields=[(f"X-Client-{i}", "1") for i in range(246)]).status == 431
+    assert line_of(server) == ["431", "headers"]
+    server.allow("cannot change the request header")
+
+
 # ---- Bytes and TLS ----
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)

@@ -169,6 +169,91 @@ def test_path_of_a_rule_counts_for_trailers(monkey, site, stack):
         assert proxied.backend.requests[-1].trailers == trailers
 
 
+# ---- Paths that programs interpret differently ----
+
+VARIANTS = ("/api%2Fx", "/api;v=1/x", "/api%3Bv/x", "/x%2F..%2Fapi/x")
+
+
+@pytest.mark.parametrize("target", VARIANTS)
+def test_path_that_a_backend_may_read_as_that_of_a_rule_is_refused(monkey, site, stack, target):
+    proxied = Proxied(monkey, stack, 'Set /api/* Authorization "Bearer server"')
+    assert proxied.server.get(target, fields=[("Authorization", "mine")]).status == 400
+    assert proxied.get("/api/x", [("Authorization", "mine")]).all("Authorization") == ["Bearer server"]
+    assert proxied.get("/other;v=1/a%2Fb", [("Authorization", "mine")]).all("Authorization") == ["mine"]
+
+
+def test_path_that_a_backend_may_read_as_one_without_a_rule_is_refused(monkey, site, stack):
+    proxied = Proxied(monkey, stack, "Remove /a;* Cookie")
+    assert proxied.server.get("/a;b/x", fields=[("Cookie", "a=b")]).status == 400
+
+
+def test_raw_paths_and_rules_without_a_path_accept_every_interpretation(monkey, site, stack):
+    proxied = Proxied(monkey, stack, "Set X-Tenant blue")
+    assert proxied.get("/api%2Fx", [("X-Tenant", "forged")]).all("X-Tenant") == ["blue"]
+    proxied = Proxied(monkey, stack, "Set /api/* X-Tenant blue", options=" paths=raw")
+    assert proxied.get("/api%2Fx", [("X-Tenant", "forged")]).all("X-Tenant") == ["forged"]
+
+
+def test_rest_of_the_path_after_a_script_counts_as_a_path(monkey, site, stack):
+    proxied = Proxied(monkey, stack, "Set /admin/* X-Role admin\nSet /index.php/* X-Script yes")
+    assert proxied.server.get("/index.php/admin/x", fields=[("X-Role", "forged")]).status == 400
+    assert proxied.get("/index.php/x").all("X-Script") == ["yes"]
+
+
+# ---- Index files and fallbacks ----
+
+@pytest.fixture
+def app(monkey, site, stack):
+    site.add("index.php", "script")
+    site.add("folder/index.php", "script")
+
+    def start(rules, **keys):
+        backend = stack.enter_context(Backend())
+        sections = f"{section(rules)}\n{keys.pop('sections', '')}\n[ROUTES]\n    *.php proxy http://{backend.address}\n    /* static\n"
+        return monkey(plugins=["headers", "proxy", *keys.pop("plugins", ())], host="Index index.php\nFallback index.php", sections=sections, **keys)
+    return start
+
+
+def delivered(server, target, fields=(), **how):
+    reply = server.get(target, fields=list(fields), **how)
+    assert reply.status == 200, reply
+    return Fields(json.loads(reply.text)["fields"])
+
+
+TARGETS = ("/", "/folder/", "/blog/post", "/index.php")
+
+
+@every_protocol
+@pytest.mark.parametrize("target", TARGETS)
+def test_rules_apply_to_the_index_and_the_fallback(app, target):
+    server = app("Set *.php X-Tenant blue\nAdd X-N 1\nAdd *.php X-Many 1\nRemove *.php X-Secret")
+    seen = delivered(server, target, [("X-Tenant", "forged"), ("X-N", "0"), ("X-Secret", "s")])
+    assert seen.all("X-Tenant") == ["blue"] and seen.all("X-N") == ["0", "1"] and seen.all("X-Many") == ["1"] and not seen.all("X-Secret")
+
+
+def test_rules_for_the_requested_path_still_apply_to_its_fallback(app):
+    server = app("Set *.php X-Order last\nSet /blog/* X-Order first\nSet /blog/* X-Blog yes\nRemove /blog/* Cookie")
+    seen = delivered(server, "/blog/post", [("X-Blog", "forged"), ("Cookie", "a=b")])
+    assert seen.all("X-Blog") == ["yes"] and not seen.all("Cookie") and seen.all("X-Order") == ["first"]
+    assert delivered(server, "/other", [("X-Blog", "mine")]).all("X-Blog") == ["mine"]
+
+
+def test_form_that_is_posted_to_a_folder_gets_the_rules_of_its_index(app):
+    assert delivered(app("Set *.php X-Tenant blue"), "/folder/", [("X-Tenant", "forged")], method="POST", body=b"a=b").all("X-Tenant") == ["blue"]
+
+
+def test_rules_for_an_index_of_a_rewritten_path(app):
+    server = app("Set *.php X-Tenant blue\nSet /old X-Old yes", plugins=["rewrite"], sections="[REWRITE]\n    Rewrite regex ^/old$ /new\n")
+    seen = delivered(server, "/old", [("X-Tenant", "forged"), ("X-Old", "client")])
+    assert seen.all("X-Tenant") == ["blue"] and seen.all("X-Old") == ["client"]
+
+
+def test_rule_that_fails_for_the_index_rejects_the_request(app):
+    server = app("\n".join(f"Add *.php X-Own-{i} 1" for i in range(10)), server="MaxHeaders 250")
+    assert server.get("/", fields=[(f"X-Client-{i}", "1") for i in range(246)]).status == 431
+    server.allow("cannot change the request header")
+
+
 # ---- Neighbors ----
 
 def test_programs_get_the_headers_as_variables(monkey, site, stack):
