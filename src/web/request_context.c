@@ -31,16 +31,6 @@ static mk_str generate_id(struct mk_request *r)
     return mk_buf_str(&out);
 }
 
-struct mk_request_extras *mk_request_get_extras(struct mk_request *r)
-{
-    if (r->extras)
-        return r->extras;
-    struct mk_request_extras *extras = mk_arena_alloc(r->arena, sizeof *extras);
-    if (extras)
-        *extras = (struct mk_request_extras){.id = MK_STR_NULL};
-    return r->extras = extras;
-}
-
 mk_str mk_request_id(const struct mk_request *request)
 {
     struct mk_request *r = (struct mk_request *)(uintptr_t)request;

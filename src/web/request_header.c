@@ -233,3 +233,20 @@ mk_str mk_request_received_header(const struct mk_request *r, mk_str name)
 {
     return mk_headers_find(mk_request_received_headers(r), name);
 }
+
+/* ---- Headers of the server ---- */
+
+static bool hook_has_set(const struct mk_request *r, mk_str name)
+{
+    for (unsigned i = 0; i < r->fields.n; i++)
+        if (mk_request_header_is_set(r, i) && mk_str_eq_nocase(r->fields.at[i].name, name))
+            return true;
+    return false;
+}
+
+int mk_request_set_context_header(struct mk_request *r, mk_str name, mk_str value)
+{
+    if (hook_has_set(r, name))
+        return 0;
+    return value.p ? mk_request_set_header(r, name, value) : mk_request_remove_header(r, name);
+}

@@ -157,6 +157,10 @@ static inline bool mk_request_is_secure(const struct mk_request *request)
 /* Returns the extras, which it allocates if there are none. NULL: out of memory. */
 struct mk_request_extras *mk_request_get_extras(struct mk_request *request);
 
+/* Sets a header with which this server informs the program that gets the request, unless a hook has set it; absent: removes
+ * the client's. Returns 0 or a negated errno value. */
+int mk_request_set_context_header(struct mk_request *request, mk_str name, mk_str value);
+
 /* The request ID, if it has one so far; otherwise absent. */
 static inline mk_str mk_request_known_id(const struct mk_request *request)
 {

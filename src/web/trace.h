@@ -7,8 +7,5 @@
 
 /* Sets traceparent and tracestate of a request that has a trace. Returns 0 or a negated errno value. */
 int mk_trace_add_headers(struct mk_request *r);
-/* Sets one of the headers of mk_request_add_context(), unless a hook has set it; absent: removes the client's. Returns
- * 0 or a negated errno value. */
-int mk_request_set_context_header(struct mk_request *r, mk_str name, mk_str value);
 
 #endif
