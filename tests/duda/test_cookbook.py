@@ -42,8 +42,12 @@ def post(server, path, body, *fields):
 
 
 def test_cookbook_has_all_recipes():
-    assert PAGE.count("```c\n") == len(RECIPES) == 15
+    assert PAGE.count("```c\n") == len(RECIPES) == 16
     assert list(TEMPLATES) == ["guests.html", "layout.html", "products.html"]
+
+
+def test_basket_recipe_stores_a_struct(server):
+    assert post(server, "/basket/tea", "").text == "1\n"
 
 
 def test_json_recipe_validates_input(server):

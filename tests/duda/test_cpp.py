@@ -159,6 +159,12 @@ DUDA_SERVICE(macros, DUDA_GROUP("/items", items));
 OPTIONS = r"""
 #include <duda.h>
 #include <duda/sql.h>
+#include <duda/topic.h>
+
+DUDA_TOPIC_DECLARE(news);
+DUDA_TOPIC_FAMILY_DECLARE(rooms);
+DUDA_TOPIC(news, "news", .keep = 100);
+DUDA_TOPIC_FAMILY(rooms, "room/", .keep = 20);
 
 struct place {
     mk_str city;

@@ -31,14 +31,14 @@ def play(it):
         s.settimeout(20)
         s.connect(str(it.path))
         file = s.makefile("rb")
-        for command in ("", *COMMANDS):
+        for command in ("hello", *COMMANDS):
             try:
-                s.sendall(command.encode() + b"\n" if command else b"")
+                s.sendall(command.encode() + b"\n")
                 while (line := file.readline())[:1] in (b" ", b"#"):
                     pass
             except (BrokenPipeError, ConnectionResetError):
                 line = b""
-            if not line:
+            if not line or line.startswith(b"HTTP/1.1 503 "):  # refused before the server knows the protocol
                 return lost + 1
             assert line[:1] in b"+-?!", line
             lost += line[:1] != (b"?" if command == "bogus" else b"+")

@@ -271,7 +271,8 @@ def test_isolate_warning_names_only_groups_that_share_a_user(run, tmp_path, publ
     def tell(*users):
         parts = "".join(f"[ISOLATE]\n    Service {each}\n    User {user}\n" for each, user in zip(public, users))
         (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    User nobody\n[PLUGINS]\n    Load isolate\n"
-                                              f"{parts}[HOST]\n    DocumentRoot {tmp_path}\n")
+                                              f"{parts}[HOST]\n    DocumentRoot {tmp_path}\n"
+                                              "[ROUTES]\n    /shop/* isolate shop\n    /vault/* isolate vault\n")
         done = run("-t", "-c", tmp_path / "monkey.conf")
         assert done.code == 0, done.err
         return [re.search(r"the service `\w+` runs as (the user of the public workers|the same user as the service `\w+`)", line)[0]

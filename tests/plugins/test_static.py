@@ -66,7 +66,7 @@ def test_plugin_folder_is_complete_and_uses_public_headers(name):
     folder = ROOT / "plugins" / name
     for each in (f"{name}.c", f"{name}.conf", "README.md", "CMakeLists.txt"):
         assert (folder / each).is_file(), each
-    assert (ROOT / "tests" / "plugins" / f"test_{name}.py").is_file()
+    assert (ROOT / "tests" / "plugins" / f"test_{name.replace('-', '_')}.py").is_file()
     includes = {line.split()[1] for path in folder.glob("*.[ch]") for line in path.read_text().splitlines()
                 if line.startswith("#include")}
     own = {f'"{path.name}"' for path in folder.glob("*.h")}
