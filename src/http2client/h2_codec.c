@@ -101,7 +101,7 @@ static bool next_line(const char **at, const char *end, mk_str *name, mk_str *va
 static bool find_host(struct head_writer *w)
 {
     const struct mk_upstream_request_options *options = w->options;
-    const char *at = options->raw_headers.p, *end = at + options->raw_headers.len;
+    const char *at = options->raw_headers.p, *end = at ? at + options->raw_headers.len : NULL;
     mk_str name;
     if (at && (!next_line(&at, end, &name, &w->host) || !mk_str_eq_nocase(name, MK_STR("Host"))))
         return false;
@@ -117,6 +117,8 @@ static bool find_host(struct head_writer *w)
 static bool write_raw_headers(struct head_writer *w)
 {
     mk_str lines = w->options->raw_headers, name, value;
+    if (!lines.len)
+        return true;
     for (const char *at = lines.p, *end = at + lines.len; at < end;) {
         if (!next_line(&at, end, &name, &value))
             return false;
