@@ -126,6 +126,9 @@ MK_API bool mk_conf_ctx_time(const struct mk_conf_ctx *ctx, mk_str text, uint32_
 /** Resolves a path relative to the folder of the configuration file that contains it; NUL-terminated.
  * Absent if out of memory. */
 MK_API mk_str mk_conf_ctx_path(const struct mk_conf_ctx *ctx, mk_str path);
+/** Parses the value of a key `Location`: a decoded path that begins with `/` and covers every path that begins with
+ * it. Returns false, and reports the error, for a pattern or a path that no request can have. */
+MK_API bool mk_conf_ctx_location(const struct mk_conf_ctx *ctx, mk_str value, mk_str *location);
 /**
  * Reports an error with file, line and source text at `part`, a slice of the key or value; an absent `part`
  * means the whole value. The configuration is rejected, but the rest of it is still checked. You may add a

@@ -122,6 +122,8 @@ MK_API mk_str mk_str_word(mk_str *text);
 /** Does the string match the pattern? `*` matches any sequence of characters, including `/`; `?`
  * matches one character. */
 MK_API bool mk_str_match(mk_str text, mk_str pattern);
+/** Like mk_str_match(), but ignores the case of ASCII letters. */
+MK_API bool mk_str_match_nocase(mk_str text, mk_str pattern);
 
 /* Functions that parse text, here and in other headers, return true on success. Functions whose input can be
  * invalid for several reasons return 0 or a negative errno value instead. */

@@ -6,41 +6,9 @@
 
 static const char *const types[] = {"Basic", "Digest", "None", NULL};
 
-/* Returns whether the path is decoded and has no dot segments. Request paths are compared in this form, so
- * any other path would protect nothing. */
-static bool is_normalized_path(mk_str path)
-{
-    while (path.p) {
-        mk_str segment = mk_str_cut(&path, '/');
-        bool last = !path.p;
-        if ((segment.len == 0 && !last) || mk_str_eq(segment, MK_STR(".")) ||
-            mk_str_eq(segment, MK_STR("..")))
-            return false;
-    }
-    return true;
-}
-
 static bool parse_location(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
-    mk_str *location = field, rest = value, word;
-    if (!mk_conf_ctx_word(ctx, &rest, &word) || !word.p || word.p[0] != '/' || mk_str_trim(rest).len)
-        return false;
-    if (mk_str_find(word, '*') != MK_STR_NONE || mk_str_find(word, '?') != MK_STR_NONE) {
-        mk_conf_ctx_error(ctx, value,
-                          "`Location` is not a pattern: it covers every path that begins with it");
-        return false;
-    }
-    if (!is_normalized_path(mk_str_skip(word, 1))) {
-        mk_conf_ctx_error(
-            ctx, value,
-            "no path matches this: paths are compared after \"//\", \".\" and \"..\" are resolved");
-        return false;
-    }
-    if (mk_str_find(word, '%') != MK_STR_NONE)
-        mk_conf_ctx_warn(ctx, value,
-                         "paths are compared after decoding: use the character itself instead of %%XX");
-    *location = word;
-    return true;
+    return mk_conf_ctx_location(ctx, value, field);
 }
 
 static bool show_quoted_string(const void *field, size_t i, struct mk_buf *out)

@@ -45,25 +45,7 @@ static char fold_char(char c, bool nocase)
 
 bool mk_glob_matches(mk_str glob, mk_str text, bool nocase)
 {
-    size_t t = 0, p = 0, star = MK_STR_NONE, resume = 0;
-    while (t < text.len) {
-        if (p < glob.len && glob.p[p] == '*') {
-            star = p++;
-            resume = t;
-        } else if (p < glob.len &&
-                   (glob.p[p] == '?' || fold_char(glob.p[p], nocase) == fold_char(text.p[t], nocase))) {
-            p++;
-            t++;
-        } else if (star != MK_STR_NONE) {
-            p = star + 1;
-            t = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (p < glob.len && glob.p[p] == '*')
-        p++;
-    return p == glob.len;
+    return nocase ? mk_str_match_nocase(text, glob) : mk_str_match(text, glob);
 }
 
 /* ---- Literals ---- */

@@ -103,14 +103,16 @@ mk_str mk_str_word(mk_str *s)
 
 /* Greedy with a single backtracking point: after a mismatch only the last star can take more, so the cost
  * is at most text length times pattern length. */
-bool mk_str_match(mk_str text, mk_str pattern)
+static inline __attribute__((always_inline)) bool match_glob(mk_str text, mk_str pattern, bool nocase)
 {
     size_t t = 0, p = 0, star = MK_STR_NONE, resume = 0;
     while (t < text.len) {
         if (p < pattern.len && pattern.p[p] == '*') {
             star = p++;
             resume = t;
-        } else if (p < pattern.len && (pattern.p[p] == '?' || pattern.p[p] == text.p[t])) {
+        } else if (p < pattern.len &&
+                   (pattern.p[p] == '?' || (nocase ? mk_char_lower(pattern.p[p]) == mk_char_lower(text.p[t])
+                                                   : pattern.p[p] == text.p[t]))) {
             p++;
             t++;
         } else if (star != MK_STR_NONE) {
@@ -123,4 +125,14 @@ bool mk_str_match(mk_str text, mk_str pattern)
     while (p < pattern.len && pattern.p[p] == '*')
         p++;
     return p == pattern.len;
+}
+
+bool mk_str_match(mk_str text, mk_str pattern)
+{
+    return match_glob(text, pattern, false);
+}
+
+bool mk_str_match_nocase(mk_str text, mk_str pattern)
+{
+    return match_glob(text, pattern, true);
 }
