@@ -71,7 +71,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "4M",
      .min = 64 << 10,
      .max = (uint64_t)1 << 34,
-     .help = "Memory for the messages that topics keep (`.keep` of DUDA_TOPIC()), shared by all "
+     .help = "Memory for kept messages of topics (`.keep` of DUDA_TOPIC()), shared by all "
              "workers and allocated on first use. A topic uses at most a quarter of it. When it is full, "
              "topics of similar size compete: those that together use the most memory lose their oldest "
              "messages. A new size discards all messages."},

@@ -35,8 +35,8 @@ struct duda_topic_log_rule {
     uint32_t keep_s; /* maximum age of a message; 0: any */
 };
 
-/* Appends a message, and drops those that the rule excludes. Sets *id to its ID, and *prev
- * to that of the message before it, or to zero if there was none. `now_ms` is the wall clock. Returns 0;
+/* Appends a message, and drops old messages that exceed the limits of the rule. Sets *id to the ID of the new
+ * message, and *prev to the ID of the message before it, or to zero if there was none. `now_ms` is the wall clock. Returns 0;
  * -EMSGSIZE: the message does not fit; -EBUSY: another process has held the lock of the log for too long. */
 int duda_topic_log_append(const struct duda_topic_log *log, mk_str topic,
                           const struct duda_topic_log_rule *rule, unsigned char kind, mk_str text,

@@ -80,7 +80,7 @@ const struct duda_topic_frame *duda_topic_delivery_add_frame(struct duda_topic_d
  * subscribers. */
 void duda_topic_table_for_each(struct duda_topic_table *r, bool (*fn)(struct duda_subscriber *m, void *ctx),
                                void *ctx);
-/* Adds the subscriber to the list of those that have lost messages, so their clients must reconnect. */
+/* Adds the subscriber to the list of subscribers that have lost messages. Their clients must reconnect. */
 void duda_topic_table_mark_lost(struct duda_topic_table *r, struct duda_subscriber *m);
 /* Returns a lost subscriber; NULL: none. Its removal from its topic removes it from the list. */
 struct duda_subscriber *duda_topic_table_first_lost(const struct duda_topic_table *r);

@@ -65,10 +65,10 @@ MK_API unsigned mk_conditions_subjects(const struct mk_conditions *conditions);
 MK_API const struct mk_network *mk_conditions_networks(const struct mk_conditions *conditions, size_t *n);
 
 /**
- * Evaluates the conditions for `path`, such as mk_request_path() or one of its variants. Ignores the subjects
- * in `without`. Conditions see the headers as the client sent them, whatever hooks have changed. The result is
- * MK_REGEX_LIMIT if it depends on a regular expression that has exceeded its limit, or on memory that is not
- * there: then use the result that is safe for your purpose.
+ * Evaluates the conditions for `path`, which is mk_request_path() or one of its variants. Skips conditions on the
+ * subjects in `without`. Conditions see the headers that the client sent, without the changes of hooks. Returns
+ * MK_REGEX_LIMIT if the result depends on a regular expression that exceeded its limit, or if memory is
+ * exhausted: the caller then chooses the safe result.
  */
 MK_API enum mk_regex_result mk_conditions_match_path(const struct mk_conditions *conditions,
                                                      struct mk_request *request, mk_str path,

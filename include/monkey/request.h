@@ -171,8 +171,8 @@ MK_API enum mk_header_role mk_request_header_role(const struct mk_request *reque
 MK_API int mk_request_set_header(struct mk_request *request, mk_str name, mk_str value) MK_API_MUST_USE;
 MK_API int mk_request_add_header(struct mk_request *request, mk_str name, mk_str value) MK_API_MUST_USE;
 MK_API int mk_request_remove_header(struct mk_request *request, mk_str name) MK_API_MUST_USE;
-/** May hooks set, or only remove, headers of that name? Not those that frame the message, belong to the
- * connection, or were already evaluated: Host, Content-Length, Transfer-Encoding, Connection, Upgrade, TE,
+/** Returns whether hooks may set (`removes` is false) or remove headers with this name. They may not change headers
+ * that frame the message, belong to the connection, or that the server has already evaluated: Host, Content-Length, Transfer-Encoding, Connection, Upgrade, TE,
  * Expect, Max-Forwards, and the key of a WebSocket handshake. Destination, Via, Client-Cert, `Proxy` and names
  * with an underscore can only be removed. */
 MK_API bool mk_request_header_is_changeable(mk_str name, bool removes);

@@ -11,7 +11,7 @@ struct cheetah_http_content {
     bool has_weight, is_backup, moves, saves;
 };
 
-/* Parses the content, which may be empty. Returns NULL, or static text: what is wrong. */
+/* Parses the content, which may be empty. Returns NULL, or a static text that describes the error. */
 const char *cheetah_http_content_parse(mk_str content, struct cheetah_http_content *out);
 
 #endif

@@ -55,7 +55,7 @@ static bool te_has_trailers(mk_str value)
     return false;
 }
 
-/* Headers that HTTP/2 forbids, and those that this codec writes itself. WebSocket has no key over HTTP/2 (RFC
+/* Headers that HTTP/2 forbids, and headers that this codec writes itself. WebSocket has no key over HTTP/2 (RFC
  * 8441, section 5). */
 static bool is_managed_header(const struct head_writer *w, enum mk_header_id id)
 {

@@ -401,7 +401,7 @@ static void cancel_stream(struct mk_h2_session_stream *s)
         mk_h2_session_write_rst_stream(s->session, s->id, MK_H2_CANCEL);
 }
 
-/* A request that timed out casts doubt on the whole session: a PING shows whether the server is alive. */
+/* Sends a PING after a request has timed out, to find out whether the server is alive. */
 static void suspect_session(struct mk_h2_session *ss)
 {
     bool is_open = ss->state.current == MK_H2_SESSION_OPEN || ss->state.current == MK_H2_SESSION_DRAINING;

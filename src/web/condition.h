@@ -41,7 +41,7 @@ struct mk_condition {
     struct mk_network *networks;
     const struct mk_network_set *own_set; /* `networks`, if they are many; NULL: they are few */
     const struct mk_network_set **sets;   /* networks of files */
-    const struct mk_glob_set **globs;     /* of files, and those that are written in the condition */
+    const struct mk_glob_set **globs;     /* from files, and from the condition itself */
     struct mk_regex **regexes;
     mk_str *words;     /* PATH: regular expressions; METHOD: unknown methods; REFERER: hosts; schemes;
                         * countries */

@@ -184,8 +184,8 @@ MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_ser
                                  const struct duda_topic *topic, mk_str data);
 /**
  * Sets *n to the number of subscribers (handlers and WebSockets) of a topic with `.counts_subscribers`, for
- * example to show who is online (presence). The number includes all workers of this server, and those that
- * drain after a reload; if a worker crashes, its subscribers disappear at once. Each worker counts at most 4,096
+ * example to show how many users are online (presence). The number covers all workers of this server, including
+ * workers that drain after a reload; the subscribers of a worker that crashes are no longer counted. Each worker counts at most 4,096
  * topics. With `TopicRelay`, the number also includes all other servers of the relay, with a delay of about half
  * a second; a server that stops or crashes disappears after 30 seconds. The function then waits for Redis.
  * Returns 0; -EINVAL: invalid name, or the topic does not count its subscribers; or an error of duda_redis().
