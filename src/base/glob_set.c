@@ -43,7 +43,7 @@ static char fold_char(char c, bool nocase)
     return nocase ? mk_char_lower(c) : c;
 }
 
-bool mk_glob_matches(mk_str glob, mk_str text, bool nocase)
+static bool glob_matches(mk_str glob, mk_str text, bool nocase)
 {
     return nocase ? mk_str_match_nocase(text, glob) : mk_str_match(text, glob);
 }
@@ -309,7 +309,7 @@ static bool entry_matches(const struct mk_glob_set *s, const struct glob_entry *
     if (*seen >> g->seen & 1) /* the result does not depend on the position */
         return false;
     *seen |= (uint64_t)1 << g->seen;
-    return mk_glob_matches(g->text, text, s->nocase);
+    return glob_matches(g->text, text, s->nocase);
 }
 
 static bool state_matches(const struct mk_glob_set *s, size_t state, mk_str text, size_t end, uint64_t *seen)
@@ -326,7 +326,7 @@ static bool state_matches(const struct mk_glob_set *s, size_t state, mk_str text
 static bool others_match(const struct mk_glob_set *s, mk_str text)
 {
     for (size_t i = 0; i < s->n_others; i++)
-        if (s->others[i].is_substring || mk_glob_matches(s->others[i].text, text, s->nocase))
+        if (s->others[i].is_substring || glob_matches(s->others[i].text, text, s->nocase))
             return true; /* only an empty substring is not in the automaton */
     return false;
 }

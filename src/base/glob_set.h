@@ -26,7 +26,4 @@ bool mk_glob_set_matches(const struct mk_glob_set *set, mk_str text);
 /* Is a pass over a text of this length so expensive that its result is worth remembering? */
 bool mk_glob_set_is_slow(const struct mk_glob_set *set, size_t text_len);
 
-/* Matches a single glob. */
-bool mk_glob_matches(mk_str glob, mk_str text, bool nocase);
-
 #endif

@@ -587,3 +587,13 @@ def test_mistake_is_reported(run, site, tmp_path, keys, message):
                                           "[FORWARD_AUTH]\n" + "".join(f"{'' if k[0] == '[' else '    '}{k}\n" for k in keys.splitlines()))
     result = run("-t", "-c", tmp_path / "monkey.conf")
     assert result.code == 3 and message in result.err and re.search(r"monkey.conf:\d+", result.err), result.err
+
+
+@pytest.mark.parametrize("plugin, keys", [("forward-auth", "URL off"), ("auth", "Type None")])
+def test_encoded_location_is_a_warning(run, tmp_path, plugin, keys):
+    (tmp_path / "site").mkdir(exist_ok=True)
+    section = plugin.upper().replace("-", "_")
+    (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load {plugin}\n[SERVER]\n    Listen 127.0.0.1:0\n[HOST]\n    DocumentRoot site\n"
+                                          f"[{section}]\n    Location /a%20b\n    {keys}\n")
+    result = run("-t", "-c", tmp_path / "monkey.conf")
+    assert result.code == 0 and re.search(r"monkey.conf:8:\d+: warning: paths are compared after decoding", result.err), result.err

@@ -147,8 +147,9 @@ static bool substring_matches(mk_str part, mk_str text, bool nocase)
 static bool matches_one_by_one(const struct mk_glob *globs, size_t n, mk_str text, bool nocase)
 {
     for (size_t i = 0; i < n; i++)
-        if (globs[i].is_substring ? substring_matches(globs[i].text, text, nocase)
-                                  : mk_glob_matches(globs[i].text, text, nocase))
+        if (globs[i].is_substring
+                ? substring_matches(globs[i].text, text, nocase)
+                : (nocase ? mk_str_match_nocase(text, globs[i].text) : mk_str_match(text, globs[i].text)))
             return true;
     return false;
 }
