@@ -4,6 +4,8 @@ import the fixtures `state`, `world` and `slow`.
 """
 import json
 import os
+import socket
+import ssl
 import time
 
 import pytest
@@ -102,6 +104,18 @@ def wait_for(condition, seconds=SECONDS):
         assert time.monotonic() < end, "no certificate arrived"
         time.sleep(0.05)
     return answer
+
+
+def shown(world, name="www.example.test"):
+    """Returns the certificate that clients of that name receive, or None if the handshake fails."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with socket.create_connection((world.loopback.address, world.tls), SECONDS) as plain:
+            with context.wrap_socket(plain, server_hostname=name) as c:
+                return x509.load_der_x509_certificate(c.getpeercert(True))
+    except (ssl.SSLError, ConnectionError):
+        return None
 
 
 def helpers(server):

@@ -59,7 +59,9 @@ class Backend:
 
     @property
     def address(self):
-        return f"unix:{self.at}" if isinstance(self.at, str) else f"127.0.0.1:{self.at[1]}"
+        if isinstance(self.at, str):
+            return f"unix:{self.at}"
+        return f"{self.at[0]}:{self.at[1]}" if self.listening.family == socket.AF_INET else f"127.0.0.1:{self.at[1]}"
 
     def __enter__(self):
         return self

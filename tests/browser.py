@@ -24,6 +24,10 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 SECONDS = 30
 
 
+class Navigated(AssertionError):
+    """The page was replaced by another one while it ran the script."""
+
+
 class Browser:
     def __init__(self, folder, *flags):
         commands, self._out = os.pipe()
@@ -81,6 +85,8 @@ class Browser:
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while (answer := self._read(SECONDS)).get("id") != self._number:
             self._note(answer)
+        if "navigated" in answer.get("error", {}).get("message", ""):
+            raise Navigated(answer)
         assert "error" not in answer, answer
         return answer["result"]
 
@@ -94,10 +100,16 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
+    def _run_unless_navigated(self, expression):
+        try:
+            return self.run(expression)
+        except Navigated:
+            return None
+
     def wait_for(self, expression, seconds=SECONDS):
         """Waits until the expression is true and returns its value."""
         end = time.monotonic() + seconds
-        while not (value := self.run(expression)):
+        while not (value := self._run_unless_navigated(expression)):
             assert time.monotonic() < end, f"{expression} did not become true:\n{self.run('document.body.innerText')}"
             time.sleep(.05)
         return value

@@ -15,6 +15,7 @@ LAYOUTS = {
     "failmalloc": ["after", "count", "master", "seen", "failed"],
     "shortio": ["chance", "most", "state", "short", "again", "interrupted"],
     "oldfs": ["refused", "links"],
+    "oldkernel": ["asked"],
     "clock": ["ahead_ms"],
     "probe": ["done", "read", "write", "create", "list", "run", "root"],
 }

@@ -100,13 +100,15 @@ def complete(page, text):
 
 def bring_along(folder, text):
     """Creates the folders and user files that the example names, and builds the plugin of the guide."""
-    for key, value in re.findall(r"^\s+(DocumentRoot|Alias\s+\S+|AccessLog|ErrorLog|Include|UserFile)\s+(.+)$", text, re.MULTILINE):
+    for key, value in re.findall(r"^\s+(DocumentRoot|Alias\s+\S+|AccessLog|ErrorLog|Include|UserFile|DNSHookEnvironment|ServersFile)\s+(.+)$", text, re.MULTILINE):
         path = folder / re.sub(r"\$\{(\w+)\}", lambda m: re.search(rf"^@SET {m[1]} (.*)$", text, re.MULTILINE)[1], value)
         (path if key.startswith(("DocumentRoot", "Alias")) else path.parent).mkdir(parents=True, exist_ok=True)
         if key == "Include":
             path.touch()
-        if key == "UserFile":
-            path.write_text(USERS)
+        if key == "ServersFile":
+            path.write_text("127.0.0.1:9000\n")
+        if key in ("UserFile", "DNSHookEnvironment"):
+            path.write_text(USERS if key == "UserFile" else "TOKEN=x\n")
             path.chmod(0o600)
     for name in re.findall(r"(\S+\.mmdb)\b", text):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

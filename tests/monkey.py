@@ -26,7 +26,7 @@ PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey
 EMBEDDED = PROGRAM.parent / "embedded" if os.environ.get("MONKEY_EMBEDDED") else None
 NOT_STARTED = 3 if EMBEDDED else 1  # exit code if a plugin cannot start: the library does not distinguish such errors
 # Plugins that start programs; the library leaves this to the embedding program.
-STARTERS = re.compile(r"^[ \t]*Load[ \t].*\b(acme|cgi)\b", re.MULTILINE)
+STARTERS = re.compile(r"^[ \t]*Load[ \t].*\b(acme|cgi|otlp)\b", re.MULTILINE)
 PIPE_SIZE = 1 << 16
 SECONDS = 30  # time limit for the program to start, to exit, or to print the expected text
 
@@ -161,9 +161,12 @@ class Server:
         self.allowed = []  # patterns of log lines that would be errors in other tests
         self.exit_code = 0  # the expected exit code
         program = program or (config and EMBEDDED) or PROGRAM
+        environment = environment or {}
+        if not {"MONKEY_STATE", "STATE_DIRECTORY", "HOME"} & set(environment):
+            environment = environment | {"MONKEY_STATE": str(Path(folder) / ".state")}
         self.process = subprocess.Popen([*wrapper, program, *map(str, args)], cwd=folder,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env=os.environ | ENVIRONMENT | (environment or {}), **popen)
+                                        env=os.environ | ENVIRONMENT | environment, **popen)
         self.pid = self.process.pid
         self.out = Output(self.process.stdout, "stdout")
         self.err = Output(self.process.stderr, "stderr")

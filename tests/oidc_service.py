@@ -35,7 +35,7 @@ static duda_verdict on_error(struct duda_ctx *d, mk_str error)
     return duda_printf(d, "error %.*s\n", MK_STR_ARG(error));
 }
 
-static const struct duda_oidc_login login = {.on_login = on_login, .on_error = on_error};
+static const struct duda_oidc_login login = DUDA_OIDC_LOGIN(.on_login = on_login, .on_error = on_error);
 
 static int log_in_again(struct duda_ctx *d)
 {

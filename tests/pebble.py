@@ -20,7 +20,10 @@ import urllib.request
 from certificates import make_authority
 from monkey import SECONDS, Output
 
-PROGRAMS = [shutil.which(name) for name in ("pebble", "pebble-challtestsrv")]
+# `make check` builds the current version into build/pebble (tools/dev/pebble.sh). Debian's is older: it lacks ARI, profiles and IP identifiers.
+BUILT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "build/pebble")
+PROGRAMS = [shutil.which(name, path=f"{BUILT}:{os.environ['PATH']}") for name in ("pebble", "pebble-challtestsrv")]
+IS_CURRENT = bool(PROGRAMS[0]) and PROGRAMS[0].startswith(BUILT)
 
 
 class Loopback:
@@ -47,7 +50,7 @@ class Loopback:
 
 class Pebble:
     def __init__(self, folder, loopback, http_port, tls_port=1, validity=None, rejected_nonces=0, reuse=0, external=None,
-                 always_valid=False, blocked=()):
+                 always_valid=False, blocked=(), profiles=None):
         self.loopback = loopback
         self.folder = folder / "pebble"
         if not self.folder.exists():
@@ -55,7 +58,7 @@ class Pebble:
         self.authority = self.folder / "ca/authority.pem"
         self.processes = []
         self.dns_port = loopback.port()
-        self.port, self.management = loopback.port(), loopback.port()
+        self.port, self.management, self.resolver_management = loopback.port(), loopback.port(), loopback.port()
         self.directory = f"https://{loopback.address}:{self.port}/dir"
         self.settings = {
             "listenAddress": f"{loopback.address}:{self.port}",
@@ -71,6 +74,8 @@ class Pebble:
         }
         if validity:
             self.settings["certificateValidityPeriod"] = validity
+        if profiles or validity:
+            self.settings["profiles"] = profiles or {"default": {"description": "default", "validityPeriod": validity}}
         self.environment = {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": str(rejected_nonces),
                             "PEBBLE_AUTHZREUSE": str(reuse)}
         if always_valid:
@@ -78,13 +83,16 @@ class Pebble:
         self.context = ssl.create_default_context(cafile=self.authority)
         self.start()
 
-    def start(self):
+    def start(self, name_server=None):
         config = self.folder / "config.json"
         config.write_text(json.dumps({"pebble": self.settings}))
-        self.resolver = self._run(PROGRAMS[1], "-dns01", f"{self.loopback.address}:{self.dns_port}", "-http01", "", "-https01", "",
-                                  "-tlsalpn01", "", "-management", f"{self.loopback.address}:{self.loopback.port()}", "-defaultIPv6", "",
-                                  "-defaultIPv4", self.loopback.address)
-        self.process = self._run(PROGRAMS[0], "-config", config, "-dnsserver", f"{self.loopback.address}:{self.dns_port}", "-strict")
+        dns = ["-doh", "", "-dnsserver"] if IS_CURRENT else ["-dns01"]
+        if not name_server:
+            self.resolver = self._run(PROGRAMS[1], *dns, f"{self.loopback.address}:{self.dns_port}", "-http01", "", "-https01", "",
+                                      "-tlsalpn01", "", "-management", f"{self.loopback.address}:{self.resolver_management}", "-defaultIPv6", "",
+                                      "-defaultIPv4", self.loopback.address)
+        self.process = self._run(PROGRAMS[0], "-config", config, "-dnsserver", name_server or f"{self.loopback.address}:{self.dns_port}",
+                                 "-strict")
         self.out = Output(self.process.stdout, "pebble")
         self._wait()
 
@@ -111,6 +119,10 @@ class Pebble:
         with urllib.request.urlopen(f"https://{self.loopback.address}:{self.management}/roots/0", context=self.context,
                                     timeout=SECONDS) as answer:
             return answer.read().decode()
+
+    def resolver_url(self, path):
+        """The URL of a command of pebble-challtestsrv, such as "set-txt"."""
+        return f"http://{self.loopback.address}:{self.resolver_management}/{path}"
 
     def count(self, pattern):
         """Returns the number of lines in the log that contain this text."""

@@ -82,6 +82,12 @@ static void on_message(struct duda_websocket *s, enum mk_websocket_kind kind, mk
     if (mk_str_eq(data, MK_STR("leave"))) {
         const struct duda_topic t = duda_topic_named(&topics, MK_STR("callbacks"));
         duda_topic_detach(s, &t);
+    } else if (mk_str_starts(data, MK_STR("say "))) {
+        const struct duda_topic t = duda_topic_named(&topics, MK_STR("callbacks"));
+        if (duda_topic_publish_from(s, &t, mk_str_skip(data, 4)))
+            duda_websocket_close(s, 1011, MK_STR("not published"));
+    } else if (mk_str_eq(data, MK_STR("raw"))) {
+        (void)mk_websocket_send(duda_websocket_raw(s), MK_WEBSOCKET_TEXT, MK_STR("message 0\nsent by the server"));
     }
 }
 

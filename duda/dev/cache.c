@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FILES_MAX = 1024 * 1024, WEEK_S = 7 * 24 * 3600, HEX = 32 };
+enum { FILES_MAX = 1024 * 1024, WARNINGS_MAX = 4 * 1024 * 1024, WEEK_S = 7 * 24 * 3600, HEX = 32 };
 
 bool dev_cache_locate(const struct dev_paths *paths, mk_str key, const char *ending,
                       struct dev_cache_entry *entry)
@@ -22,7 +22,8 @@ bool dev_cache_locate(const struct dev_paths *paths, mk_str key, const char *end
     snprintf(hex, sizeof hex, "%016llx%016llx", (unsigned long long)dev_inputs_hash_text(key),
              (unsigned long long)mk_hash(&other, key));
     return dev_paths_format(entry->object, "%s/%s%s", paths->cache, hex, ending) &&
-           dev_paths_format(entry->list, "%s/%s.list", paths->cache, hex);
+           dev_paths_format(entry->list, "%s/%s.list", paths->cache, hex) &&
+           dev_paths_format(entry->warnings, "%s/%s.warnings", paths->cache, hex);
 }
 
 /* The first line of a list is the hash of the files. */
@@ -44,18 +45,33 @@ static bool read_list(const char *path, struct mk_buf *files, uint64_t *stamp)
     return ok;
 }
 
-bool dev_cache_lookup(const struct dev_cache_entry *entry, struct mk_buf *files, uint64_t *stamp)
+static void append_warnings(const struct dev_cache_entry *entry, struct mk_buf *messages)
+{
+    struct mk_buf text = mk_buf_growing(WARNINGS_MAX);
+    if (access(entry->warnings, R_OK) == 0 && dev_source_read_file(entry->warnings, &text))
+        mk_buf_add(messages, mk_buf_str(&text));
+    mk_buf_free(&text);
+}
+
+bool dev_cache_lookup(const struct dev_cache_entry *entry, struct mk_buf *files, uint64_t *stamp,
+                      struct mk_buf *messages)
 {
     if (access(entry->object, R_OK) != 0 || !read_list(entry->list, files, stamp) ||
         dev_inputs_hash(mk_buf_str(files)) != *stamp)
         return false;
     (void)utimensat(AT_FDCWD, entry->object, NULL, 0); /* protects the object from dev_cache_clean() */
     (void)utimensat(AT_FDCWD, entry->list, NULL, 0);
+    (void)utimensat(AT_FDCWD, entry->warnings, NULL, 0);
+    append_warnings(entry, messages);
     return true;
 }
 
-void dev_cache_write_list(const struct dev_cache_entry *entry, mk_str files, uint64_t stamp)
+void dev_cache_write_list(const struct dev_cache_entry *entry, mk_str files, uint64_t stamp, mk_str warnings)
 {
+    if (warnings.len)
+        (void)dev_cache_write_file(entry->warnings, warnings);
+    else
+        (void)unlink(entry->warnings);
     struct mk_buf text = mk_buf_growing(FILES_MAX);
     mk_buf_addf(&text, "%016llx\n", (unsigned long long)stamp);
     mk_buf_add(&text, files);

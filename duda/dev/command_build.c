@@ -31,12 +31,12 @@ static const char help[] =
 
 static void print_load_hint(const char *object, const char *name)
 {
-    printf("Built %s. To serve it on all hosts, add to the configuration:\n\n    [PLUGINS]\n        Load  "
-           "%s%s\n\n",
+    printf("Built %s. To serve it on all hosts, add to the configuration:\n\n[PLUGINS]\n    Load  %s%s\n\n",
            object, strchr(object, '/') ? "" : "./", object);
-    printf("To serve it only on one host, below a path, also add to that host:\n\n    [ROUTES]\n        "
-           "/%s/*  %s\n",
-           name, name);
+    printf(
+        "To serve it only on one host, below a path, also add after the section of that host:\n\n[ROUTES]\n"
+        "    /%s/*  %s\n",
+        name, name);
 }
 
 /* Checks the output file before the compiler runs, because the compiler would report the error for a

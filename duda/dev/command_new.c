@@ -29,7 +29,9 @@ static const struct file files[] = {
             "    int64_t n;\n"
             "    if (!duda_param_int(d, \"n\", &n) || n < -1000000 || n > 1000000)\n"
             "        return 400;\n"
-            "    return duda_printf(d, \"%lld\\n\", (long long)(n * n));\n"
+            "    return duda_render(d, \"square.html\", duda_value_members({\"n\", duda_value_integer(n)},\n"
+            "                                                             {\"square\", duda_value_integer(n "
+            "* n)}));\n"
             "}\n"
             "\n"
             "DUDA_SERVICE(@,\n"
@@ -47,21 +49,21 @@ static const struct file files[] = {
                  "\n"
                  "DUDA_TEST(computes)\n"
                  "{\n"
-                 "    duda_expect_text(t, duda_test_get(t, \"/square/-7\").body, \"49\\n\");\n"
+                 "    duda_expect_contains(t, duda_test_get(t, \"/square/7\").body, \" = 49\");\n"
                  "    duda_expect_status(t, duda_test_get(t, \"/square/9999999\"), 400);\n"
                  "    duda_expect_status(t, duda_test_get(t, \"/square/x\"), 404);\n"
                  "}\n"},
     {"Makefile", "# make: the object that a server loads; make run, make test: while you write\n"
                  "MONKEY ?= monkey\n"
                  "\n"
-                 "monkey-@.so: @.c\n"
-                 "\t$(MONKEY) build -o $@ @.c\n"
+                 "monkey-@.so: $(filter-out %_test.c,$(wildcard *.c)) $(wildcard *.h)\n"
+                 "\t$(MONKEY) build -o $@ .\n"
                  "\n"
                  "run:\n"
-                 "\t$(MONKEY) run @.c\n"
+                 "\t$(MONKEY) run -i dev.conf .\n"
                  "\n"
                  "test:\n"
-                 "\t$(MONKEY) test\n"
+                 "\t$(MONKEY) test -i dev.conf\n"
                  "\n"
                  "clean:\n"
                  "\trm -f monkey-@.so\n"
@@ -76,14 +78,28 @@ static const struct file files[] = {
                "\n"
                "[HOST]\n"
                "    DocumentRoot  html\n"},
-    {"README.md", "# @\n"
-                  "\n"
-                  "A web service in C, for Duda and Monkey.\n"
-                  "\n    make run     serve it, and rebuild it when @.c changes\n"
-                  "    make test    run @_test.c\n"
-                  "    make         build monkey-@.so; `monkey -c @.conf` serves it\n"
-                  "\n"
-                  "The server also serves the files in html/.\n"},
+    {"README.md",
+     "# @\n"
+     "\n"
+     "A web service in C, for Duda and Monkey.\n"
+     "\n    make run     serve it, and rebuild it when a file changes\n"
+     "    make test    run the tests, *_test.c\n"
+     "    make         build monkey-@.so; `monkey -c @.conf` serves it\n"
+     "\n"
+     "All *.c files of the folder form the service. templates/ contains its pages, and dev.conf the\n"
+     "configuration of `make run`. The server also serves the files in html/.\n"},
+    {"dev.conf",
+     "# The packages of the service and their sections, for `make run` and `make test`. For SQLite:\n"
+     "#\n"
+     "# [PLUGINS]\n"
+     "#     Load        duda-sqlite\n"
+     "#\n"
+     "# [SQLITE]\n"
+     "#     File        @.db\n"
+     "#     Migrations  migrations\n"},
+    {"templates/square.html", "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>A square</title>\n"
+                              "<h1>{{n}}² = {{square | number}}</h1>\n"
+                              "<p><a href=\"{{url_for \"square\" n=square}}\">Its square</a>\n"},
     {".gitignore", "monkey-@.so\ncompile_commands.json\n.env\n"},
     {"html/about.html", "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>@</title>\n<h1>@</h1>\n"
                         "<p><a href=/>Get a greeting</a>, or see <a href=/square/12>a square</a>.</p>\n"},
@@ -139,11 +155,11 @@ static bool is_valid_service_name(const char *s)
 static int run_new_command(int argc, char **argv)
 {
     struct dev_options opts = {.usage = "usage: monkey new NAME\n",
-                               .help = "Creates the folder NAME with a service, its tests, a Makefile and a "
-                                       "configuration.\n\n  -h, --help  this text\n",
+                               .help = "Creates the folder NAME with a service, its tests, a template, a "
+                                       "Makefile and configurations.\n\n  -h, --help  this text\n",
                                .args_min = 1,
                                .args_max = 1};
-    char html[PATH_MAX];
+    static const char *const folders[] = {"", "/html", "/templates"};
     int code;
     if (!dev_options_parse(&opts, argc, argv, &code))
         return code;
@@ -151,15 +167,18 @@ static int run_new_command(int argc, char **argv)
     if (!is_valid_service_name(name))
         return dev_print_error(DEV_EXIT_USAGE, "new", name,
                                "a name consists of lower-case letters and digits, and begins with a letter");
-    if (mkdir(name, 0777) < 0 || !dev_paths_format(html, "%s/html", name) || mkdir(html, 0777) < 0)
-        return dev_print_error(DEV_EXIT_FAILED, "new", name, strerror(errno));
+    for (size_t i = 0; i < MK_LEN(folders); i++) {
+        char path[PATH_MAX];
+        if (!dev_paths_format(path, "%s%s", name, folders[i]) || mkdir(path, 0777) < 0)
+            return dev_print_error(DEV_EXIT_FAILED, "new", name, strerror(errno));
+    }
     bool ok = true;
     for (size_t i = 0; ok && i < MK_LEN(files); i++)
         ok = write_project_file(name, &files[i], name);
     if (!ok)
         return DEV_EXIT_FAILED;
     write_compile_commands(name);
-    printf("Created %s. Next:\n\n    cd %s\n    monkey run %s.c\n    monkey test\n", name, name, name);
+    printf("Created %s. Next:\n\n    cd %s\n    monkey run .\n    monkey test\n", name, name);
     return fflush(stdout) == 0 ? DEV_EXIT_OK : DEV_EXIT_FAILED;
 }
 

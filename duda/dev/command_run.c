@@ -420,7 +420,7 @@ static bool start_servers_and_build(struct run *r, const struct dev_service_word
         return dev_print_error(false, "run", names, "the names are too long");
     if (r->watch < 0 || !watches || !dev_paths_find(&r->paths) ||
         !dev_source_set_init(&r->source_set, &r->paths, sources) ||
-        !dev_servers_init(&r->servers, &r->paths) ||
+        !dev_servers_init(&r->servers, &r->paths, r->source_set.path) ||
         !dev_paths_format(ipc_path, "%s/ipc", r->servers.folder) ||
         !dev_ipc_server_open(&r->ipc_server, ipc_path, &ops, r))
         return false;

@@ -45,7 +45,7 @@ static const char *const common[] = {"-g",
                                      "-Wall",
                                      "-Wextra",
                                      "-Wno-unused-parameter", /* handlers need not use their context */
-                                     "-Wformat",
+                                     "-Werror=format",
                                      "-Werror=format-security",
                                      "-Wframe-larger-than=32768",
                                      "-fstack-clash-protection",
@@ -301,7 +301,7 @@ static bool compile_objects(struct build *b)
     for (size_t i = 0; jobs && i < b->n; i++) {
         struct object *o = &b->objects[i];
         uint64_t stamp;
-        o->is_cached = dev_cache_lookup(&o->entry, &o->files, &stamp);
+        o->is_cached = dev_cache_lookup(&o->entry, &o->files, &stamp, &b->out->messages);
         if (o->is_cached)
             continue;
         (void)unlink(o->entry.list);
@@ -332,6 +332,53 @@ static bool is_program_symbol(const char *symbol)
     return dlsym(RTLD_DEFAULT, symbol) != NULL;
 }
 
+/* Returns whether the file contains the name with an opening parenthesis, as a definition of a function does. */
+static bool file_has_function(const char *path, mk_str name)
+{
+    struct mk_buf text = mk_buf_growing(DEV_SOURCE_MAX);
+    char call[256];
+    int len = snprintf(call, sizeof call, "%.*s(", MK_STR_ARG(name));
+    bool found = len < (int)sizeof call && dev_source_read_file(path, &text) && text.len &&
+                 memmem(text.p, text.len, call, (size_t)len);
+    mk_buf_free(&text);
+    return found;
+}
+
+/* Adds a hint if a file next to the only source seems to define the function: the folder should be compiled. */
+static void add_folder_hint(const struct build *b, mk_str name)
+{
+    char pattern[PATH_MAX];
+    const char *slash = strrchr(b->source->path, '/');
+    int len = slash ? (int)(slash - b->source->path) : 0;
+    glob_t found;
+    if (b->source->others.len || !slash || !dev_paths_format(pattern, "%.*s/*.c", len, b->source->path) ||
+        glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i];
+        if (strcmp(path, b->source->path) == 0 || mk_str_ends(mk_str_from_c(path), MK_STR("_test.c")) ||
+            !file_has_function(path, name))
+            continue;
+        mk_buf_addf(&b->out->messages,
+                    "    hint: %s contains `%.*s()`: compile the folder %.*s instead of one file\n",
+                    path + len + 1, MK_STR_ARG(name), len, b->source->path);
+        break;
+    }
+    globfree(&found);
+}
+
+static void add_folder_hints(const struct build *b, mk_str messages)
+{
+    static const char begin[] = "error: `", end[] = "` is used, but not defined";
+    while (messages.len) {
+        mk_str line = mk_str_cut(&messages, '\n');
+        const char *from = line.len ? memmem(line.p, line.len, begin, strlen(begin)) : NULL,
+                   *to = line.len ? memmem(line.p, line.len, end, strlen(end)) : NULL;
+        if (from && to)
+            add_folder_hint(b, mk_str_of(from + strlen(begin), (size_t)(to - from) - strlen(begin)));
+    }
+}
+
 static bool link_objects(struct build *b, const char *next)
 {
     struct dev_process_job job = {.output = mk_buf_growing(MESSAGES_MAX)};
@@ -350,6 +397,8 @@ static bool link_objects(struct build *b, const char *next)
     bool ok = dev_messages_check_undefined(&job.output, is_program_symbol) && job.code == 0;
     dev_messages_explain_duplicates(&job.output);
     mk_buf_add(&b->out->messages, mk_buf_str(&job.output));
+    if (!ok)
+        add_folder_hints(b, mk_buf_str(&job.output));
     dev_argv_free(&job.args);
     mk_buf_free(&job.output);
     return ok;
@@ -373,7 +422,7 @@ static void store_objects(const struct build *b)
         const struct object *o = &b->objects[i];
         mk_str files = mk_buf_str(&o->files);
         if (!o->is_cached && o->job.code == 0 && rename(o->next, o->entry.object) == 0)
-            dev_cache_write_list(&o->entry, files, dev_inputs_hash(files));
+            dev_cache_write_list(&o->entry, files, dev_inputs_hash(files), mk_buf_str(&o->job.output));
     }
 }
 
@@ -403,7 +452,7 @@ static void run_build(struct build *b)
         return;
     store_objects(b);
     if (out->ok && !b->how->output)
-        dev_cache_write_list(&b->entry, mk_buf_str(&out->files), out->stamp);
+        dev_cache_write_list(&b->entry, mk_buf_str(&out->files), out->stamp, mk_buf_str(&out->messages));
 }
 
 /* Looks up the service in the cache. The key consists of the commands that build it and the text of the main
@@ -419,7 +468,7 @@ static bool find_cached_service(struct build *b)
     mk_buf_add(&key, mk_buf_str(&b->link.text));
     mk_buf_add(&key, mk_buf_str(&b->source->text));
     out->ok = dev_cache_locate(b->how->paths, mk_buf_str(&key), ".so", &b->entry) &&
-              dev_cache_lookup(&b->entry, &out->files, &out->stamp);
+              dev_cache_lookup(&b->entry, &out->files, &out->stamp, &out->messages);
     mk_buf_free(&key);
     (void)dev_paths_format(out->object, "%s", b->entry.object);
     return out->was_cached = out->ok;

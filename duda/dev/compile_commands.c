@@ -6,43 +6,36 @@
 #include "options.h"
 
 #include <errno.h>
-#include <monkey/text.h>
+#include <monkey/json.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { TEXT_MAX = 64 * 1024 * 1024, MESSAGES_MAX = 64 * 1024 };
 
-static void append_json_string(struct mk_buf *out, mk_str text)
-{
-    mk_buf_add_char(out, '"');
-    mk_json_escape_to(out, text, SIZE_MAX);
-    mk_buf_add_char(out, '"');
-}
-
-static bool append_command(struct mk_buf *out, const struct dev_compile *how, const struct dev_source *source,
-                           mk_str folder, mk_str file, struct mk_buf *messages)
+static bool append_command(struct mk_json_writer *out, const struct dev_compile *how,
+                           const struct dev_source *source, mk_str folder, mk_str file,
+                           struct mk_buf *messages)
 {
     struct dev_argv words;
     dev_argv_init(&words);
     bool ok = dev_compile_build_command(how, source, file, &words, messages);
-    mk_buf_add(out, out->len > 2 ? MK_STR(",\n  {\"directory\": ") : MK_STR("  {\"directory\": "));
-    append_json_string(out, folder);
-    mk_buf_add(out, MK_STR(", \"file\": "));
-    append_json_string(out, file);
-    mk_buf_add(out, MK_STR(", \"arguments\": ["));
+    mk_json_begin_object(out);
+    mk_json_string(mk_json_key(out, "directory"), folder);
+    mk_json_string(mk_json_key(out, "file"), file);
+    mk_json_begin_array(mk_json_key(out, "arguments"));
     mk_str rest = mk_buf_str(&words.text);
-    for (size_t i = 0; i < words.n; i++) {
-        mk_buf_add(out, i ? MK_STR(", ") : MK_STR(""));
-        append_json_string(out, mk_str_cut(&rest, '\0'));
-    }
-    mk_buf_add(out, MK_STR("]}"));
+    for (size_t i = 0; i < words.n; i++)
+        mk_json_string(out, mk_str_cut(&rest, '\0'));
+    mk_json_end_array(out);
+    mk_json_end_object(out);
+    mk_buf_add(out->out, MK_STR("\n"));
     dev_argv_free(&words);
     return ok;
 }
 
-static bool append_list(struct mk_buf *out, const struct dev_compile *how, const struct dev_source *source,
-                        mk_str folder, mk_str files, struct mk_buf *messages)
+static bool append_list(struct mk_json_writer *out, const struct dev_compile *how,
+                        const struct dev_source *source, mk_str folder, mk_str files, struct mk_buf *messages)
 {
     bool ok = true;
     while (files.len)
@@ -72,11 +65,13 @@ int dev_compile_commands_write(const struct dev_paths *paths, const struct dev_s
     struct dev_folder_scan scan;
     mk_str at = mk_str_from_c(folder);
     dev_folder_scan_begin(&scan, folder);
-    mk_buf_add(&out, MK_STR("[\n"));
-    bool ok = append_command(&out, &how, source, at, mk_str_from_c(source->path), &messages);
-    ok = append_list(&out, &how, source, at, mk_buf_str(&source->others), &messages) && ok;
-    ok = append_list(&out, &how, source, at, mk_buf_str(&scan.tests), &messages) && ok;
-    mk_buf_add(&out, MK_STR("\n]\n"));
+    struct mk_json_writer json = mk_json_writer_to(&out);
+    mk_json_begin_array(&json);
+    bool ok = append_command(&json, &how, source, at, mk_str_from_c(source->path), &messages);
+    ok = append_list(&json, &how, source, at, mk_buf_str(&source->others), &messages) && ok;
+    ok = append_list(&json, &how, source, at, mk_buf_str(&scan.tests), &messages) && ok;
+    mk_json_end_array(&json);
+    mk_buf_add(&out, MK_STR("\n"));
     dev_print_text(stderr, mk_buf_str(&messages));
     errno = 0;
     if (ok && !dev_cache_write_file(path, mk_buf_str(&out)))

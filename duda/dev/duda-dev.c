@@ -31,6 +31,7 @@ struct dev {
 static const struct mk_conf_key keys[] = {
     {.name = "Socket",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
      MK_CONF_AT(struct settings, socket_path),
      .help = "Socket of `monkey run`, to which the front server sends each request for approval."},
     {.name = "AllowedHosts",

@@ -138,8 +138,7 @@ static enum mk_verdict stream_events(const struct dev_front_hook *g, struct mk_r
     if (!c)
         return MK_ERROR;
     mk_request_cancel_on_disconnect(r);
-    (void)mk_response_set_header(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
-    (void)mk_response_set_header(response, MK_STR("Cache-Control"), MK_STR("no-store"));
+    (void)mk_response_begin_sse(response);
     return mk_response_set_body_source(response, &events, c, MK_LENGTH_UNKNOWN) == 0 ? MK_DONE : MK_ERROR;
 }
 

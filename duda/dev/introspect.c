@@ -31,8 +31,7 @@ static bool compile_and_load(struct dev_introspection *d, const char *command,
         return false;
     const struct dev_compile how = {.paths = &paths, .kind = DEV_COMPILE_QUICK};
     dev_compile(&how, source, &d->built);
-    if (!d->built.ok)
-        dev_print_text(stderr, mk_buf_str(&d->built.messages));
+    dev_print_text(stderr, mk_buf_str(&d->built.messages));
     bool ok = d->built.ok && load_service_object(d, command, source->name);
     if (!ok)
         dev_compile_result_free(&d->built);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "private_dir.h"
 
+#include "run_state.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -43,6 +45,7 @@ void dev_private_dir_remove(const char *folder)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         remove_entry(folder, files[i], false);
     remove_sockets(folder);
+    dev_run_state_remove(folder);
     remove_entry(folder, "none", true);
     (void)rmdir(folder);
 }

@@ -8,6 +8,7 @@
 #include "messages.h"
 #include "options.h"
 #include "private_dir.h"
+#include "run_state.h"
 #include "sanitizer.h"
 #include "server_config.h"
 
@@ -47,9 +48,9 @@ static bool is_routine_message(mk_str line)
     static const char *const known[] = {
         " serves with ", "workers run as root", "shutting down when all open requests",
         ": upstream service: the server unix:", ": upstream service, server unix:"};
-    static const char *const info[] = {" [info] "}, *const reference[] = {", reference "};
+    static const char *const info[] = {" [info] "}, *const reference[] = {", reference ", ": status 5"};
     return line_contains_any(line, known, MK_LEN(known)) || mk_str_ends(line, MK_STR(": shutting down")) ||
-           (line_contains_any(line, info, 1) && line_contains_any(line, reference, 1));
+           (line_contains_any(line, info, 1) && line_contains_any(line, reference, 2));
 }
 
 /* Returns whether the line is the watchdog's message about a handler that was already reported with source
@@ -138,7 +139,7 @@ static void print_stall(void *ctx)
     mk_buf_free(&text);
 }
 
-bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths)
+bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths, const char *project)
 {
     char none[PATH_MAX];
     *s = (struct dev_servers){.paths = paths,
@@ -152,6 +153,7 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths)
         s->draining[i] = (struct dev_process){.out = -1, .err = -1};
     if (!dev_private_dir_create(s->folder))
         return false;
+    dev_run_state_export(paths, s->folder, project);
     return (dev_paths_format(none, "%s/none", s->folder) && mkdir(none, 0700) == 0) ||
            report_server_error(s->folder, strerror(errno));
 }

@@ -35,8 +35,8 @@ struct dev_servers {
     bool was_blocked;      /* the last worker died because a handler had blocked it; see stderr_reader.held */
 };
 
-/* On failure, reports the error and returns false. */
-bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths);
+/* `project` is the path of the source or folder. On failure, reports the error and returns false. */
+bool dev_servers_init(struct dev_servers *s, const struct dev_paths *paths, const char *project);
 /* Starts the front server and waits until it accepts connections. `listen` is an address in the syntax of
  * [SERVER]; `names` are the names for dev_server_config_allows_host(). If `quiet` is true, the server prints
  * no line for each request. On failure, reports the error and returns false. */

@@ -29,6 +29,7 @@
 #include <duda/send.h>
 #include <duda/service.h>
 #include <duda/session.h>
+#include <duda/span.h>
 #include <duda/template.h>
 #include <duda/topic.h>
 #include <duda/upload.h>

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "service/memory.h"
 #include "service/task_create.h"
 
 /* Allocated in the memory of the request. Links the request to its task until one of them ends. */
@@ -92,11 +93,18 @@ static struct duda_after_task *new_task(struct duda_ctx *d, const char *name, co
     return a;
 }
 
-int duda_after_response_named(struct duda_ctx *d, const char *name, duda_fn *fn, const void *data,
-                              size_t size)
+int duda_after_response_at(struct duda_ctx *d, const char *file, int line, const char *name, duda_fn *fn,
+                           const void *data, size_t size)
 {
     if (!d->request)
         return -EALREADY;
+    size_t at = duda_memory_is_dev_mode(d->worker_ctx) ? duda_memory_find_pointer(d, data, size) : size;
+    if (at < size)
+        duda_log(d, MK_LOG_ERROR,
+                 "%s:%d: duda_after_response(): byte %zu of the data for %s() is a pointer to the stack or "
+                 "memory of the handler, which ends before the task starts: copy the text into the data, for "
+                 "example into a char[256]",
+                 file, line, at, name);
     if (d->worker_ctx->n_after_tasks >= d->worker_ctx->after_tasks_max)
         return -EAGAIN;
     struct pending_start *pending = register_task_start(d->request);

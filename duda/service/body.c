@@ -3,9 +3,13 @@
 #include <duda.h>
 #include <errno.h>
 #include <monkey/json_value.h>
+#include <monkey/mem.h>
+#include <stdio.h>
 
+#include "service/extras.h"
 #include "service/request_body.h"
 #include "service/response.h"
+#include "service/route_table.h"
 #include "service/suspend.h"
 
 enum { SIZE_DEFAULT = 1 << 20, PROBLEM_MAX = 32 << 10, DETAIL_MAX = 1024 };
@@ -57,28 +61,6 @@ static int send_problem_json(struct duda_ctx *d, unsigned status, const struct m
     return e ? e : DUDA_HANDLED;
 }
 
-int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
-{
-    char detail_buf[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
-    struct duda_scratch_buf out;
-    if (duda_head_is_final(d))
-        return (int)status;
-    int e = duda_scratch_buf_begin(d, &out, PROBLEM_MAX);
-    if (e)
-        return e;
-    va_list args;
-    va_start(args, fmt);
-    mk_buf_addv(&detail, fmt, args);
-    va_end(args);
-    struct mk_json_writer w = mk_json_writer_to(&out.buf);
-    begin_problem_json(&w, status, mk_buf_str(&detail));
-    mk_json_end_object(&w);
-    e = send_problem_json(d, status, &out.buf);
-    duda_wait_end(&out.wait);
-    return e;
-}
-
 static void write_bound(struct mk_json_writer *w, const char *name, struct duda_bound bound)
 {
     if (bound.is_set)
@@ -102,10 +84,10 @@ static void write_validation_error(struct mk_json_writer *w, const struct duda_v
     mk_json_end_object(w);
 }
 
-int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_validation_errors *errors)
+/* Writes problem details; `errors` may be NULL. */
+static int send_problem(struct duda_ctx *d, unsigned status, mk_str detail,
+                        const struct duda_validation_errors *errors)
 {
-    char detail_buf[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
     struct duda_scratch_buf scratch;
     struct mk_json_writer w = mk_json_writer_to(&scratch.buf);
     if (duda_head_is_final(d))
@@ -113,19 +95,88 @@ int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_v
     int e = duda_scratch_buf_begin(d, &scratch, PROBLEM_MAX);
     if (e)
         return e;
-    if (errors->n)
-        duda_validation_error_write(&detail, &errors->items[0]);
-    if (errors->n > 1)
-        mk_buf_addf(&detail, "; and %zu more", errors->n - 1);
-    begin_problem_json(&w, status, mk_buf_str(&detail));
-    mk_json_begin_array(mk_json_key(&w, "errors"));
-    for (size_t i = 0; i < errors->n; i++)
-        write_validation_error(&w, &errors->items[i]);
-    mk_json_end_array(&w);
+    begin_problem_json(&w, status, detail);
+    if (errors) {
+        mk_json_begin_array(mk_json_key(&w, "errors"));
+        for (size_t i = 0; i < errors->n; i++)
+            write_validation_error(&w, &errors->items[i]);
+        mk_json_end_array(&w);
+    }
     mk_json_end_object(&w);
     e = send_problem_json(d, status, &scratch.buf);
     duda_wait_end(&scratch.wait);
     return e;
+}
+
+int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
+{
+    char detail_buf[DETAIL_MAX];
+    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(&detail, fmt, args);
+    va_end(args);
+    return send_problem(d, status, mk_buf_str(&detail), NULL);
+}
+
+static void summarize_validation_errors(struct mk_buf *detail, const struct duda_validation_errors *errors)
+{
+    if (errors->n)
+        duda_validation_error_write(detail, &errors->items[0]);
+    if (errors->n > 1)
+        mk_buf_addf(detail, "; and %zu more", errors->n - 1);
+}
+
+int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_validation_errors *errors)
+{
+    char detail_buf[DETAIL_MAX];
+    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
+    summarize_validation_errors(&detail, errors);
+    return send_problem(d, status, mk_buf_str(&detail), errors);
+}
+
+/* ---- Errors that error handlers respond to ---- */
+
+/* Sends problem details, or records the error for the error handlers. Returns the result for the handler.
+ * `errors` may be NULL. */
+static int report_client_error(struct duda_ctx *d, unsigned status, mk_str detail,
+                               const struct duda_validation_errors *errors)
+{
+    struct duda_extras *extras = d->request ? duda_extras_get(d) : NULL;
+    if (duda_head_is_final(d) || !extras)
+        return (int)status;
+    if (!d->route_entry->errors && !duda_client_prefers_html(d))
+        return send_problem(d, status, detail, errors);
+    if (!extras->client_error)
+        extras->client_error = mk_mem_alloc(sizeof *extras->client_error);
+    if (!extras->client_error)
+        return (int)status;
+    struct duda_client_error *error = extras->client_error;
+    error->status = status;
+    snprintf(error->detail, sizeof error->detail, "%.*s", MK_STR_ARG(detail));
+    error->validation.n = 0;
+    if (errors)
+        error->validation = *errors;
+    return duda_reason(d, (int)status, "%s", error->detail);
+}
+
+int duda_error(struct duda_ctx *d, unsigned status, const char *fmt, ...)
+{
+    char detail_buf[DETAIL_MAX];
+    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(&detail, fmt, args);
+    va_end(args);
+    return report_client_error(d, status, mk_buf_str(&detail), NULL);
+}
+
+int duda_error_invalid(struct duda_ctx *d, unsigned status, const struct duda_validation_errors *errors)
+{
+    char detail_buf[DETAIL_MAX];
+    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
+    summarize_validation_errors(&detail, errors);
+    return report_client_error(d, status, mk_buf_str(&detail), errors);
 }
 
 /* ---- Requests ---- */
@@ -134,22 +185,22 @@ static int receive_json_body(struct duda_ctx *d, const struct mk_json_limits *li
 {
     size_t max = limits && limits->size ? limits->size : SIZE_DEFAULT;
     if (!d->request || !mk_request_has_json(d->request))
-        return duda_problem(d, 415, "the content must be JSON: Content-Type: application/json");
+        return duda_error(d, 415, "the content must be JSON: Content-Type: application/json");
     if (duda_request_body_check_coding(d))
-        return duda_problem(d, 415, "the content must not be encoded: omit Content-Encoding");
+        return duda_error(d, 415, "the content must not be encoded: omit Content-Encoding");
     int e = duda_read_all(d, max, text);
-    return e == -EMSGSIZE ? duda_problem(d, 413, "the content must have at most %zu bytes", max) : e;
+    return e == -EMSGSIZE ? duda_error(d, 413, "the content must have at most %zu bytes", max) : e;
 }
 
 static int respond_json_errors(struct duda_ctx *d, int e, const struct duda_validation_errors *errors)
 {
     switch (e) {
     case -EBADMSG:
-        return duda_problem_errors(d, 400, errors);
+        return duda_error_invalid(d, 400, errors);
     case -EMSGSIZE:
-        return duda_problem_errors(d, 413, errors);
+        return duda_error_invalid(d, 413, errors);
     case -EINVAL:
-        return duda_problem_errors(d, 422, errors);
+        return duda_error_invalid(d, 422, errors);
     default:
         return e;
     }
@@ -161,6 +212,18 @@ int duda_schema_check_size(struct duda_ctx *d, const struct duda_schema *schema,
         return 0;
     return duda_reason(d, -EFAULT, "the schema of `%s` describes %zu bytes, but the struct has %zu bytes",
                        schema->name ? schema->name : "", schema->size, size);
+}
+
+int duda_bind_merge_patch_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
+                                  size_t size, const struct mk_json_limits *limits)
+{
+    const struct mk_allocator memory = duda_allocator_of(d);
+    struct duda_validation_errors errors;
+    mk_str text;
+    int e = duda_schema_check_size(d, schema, size);
+    e = e ? e : receive_json_body(d, limits, &text);
+    return e ? e
+             : respond_json_errors(d, duda_json_merge(text, schema, &memory, limits, out, &errors), &errors);
 }
 
 int duda_bind_json_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out, size_t size,
@@ -207,10 +270,10 @@ int duda_bind_query_checked(struct duda_ctx *d, const struct duda_schema *schema
         return e;
     e = mk_form_parse(d->request ? mk_request_query(d->request) : MK_STR_NULL, &memory, NULL, &fields);
     if (e == -EBADMSG)
-        return duda_problem(d, 400, "the query has a %% without two hexadecimal digits");
+        return duda_error(d, 400, "the query has a %% without two hexadecimal digits");
     if (e == -EMSGSIZE)
-        return duda_problem(d, 413, "the query has too many parameters, or a parameter is too long");
+        return duda_error(d, 413, "the query has too many parameters, or a parameter is too long");
     if (!e)
         e = duda_form_data_bind(&fields, schema, &memory, out, &errors);
-    return e == -EINVAL ? duda_problem_errors(d, 400, &errors) : e;
+    return e == -EINVAL ? duda_error_invalid(d, 400, &errors) : e;
 }

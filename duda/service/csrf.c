@@ -4,6 +4,7 @@
 #include <duda.h>
 
 #include "service/cookies.h"
+#include "service/memory.h"
 #include "service/suspend.h"
 
 enum { SECRET = 16, HEX = 2 * SECRET, SHOWN = 2 * HEX };
@@ -97,7 +98,7 @@ int duda_csrf_check(struct duda_ctx *d)
     if (method == MK_METHOD_GET || method == MK_METHOD_HEAD || method == MK_METHOD_OPTIONS)
         return DUDA_NEXT;
     if (is_cross_site_request(d))
-        return duda_problem(d, 403, "a page of another site has sent this request");
+        return duda_error(d, 403, "a page of another site has sent this request");
     mk_str token = duda_header_view(d, "X-CSRF-Token");
     if (!token.p) {
         int e = duda_form_load(d, NULL, NULL);
@@ -105,7 +106,9 @@ int duda_csrf_check(struct duda_ctx *d)
             return e;
         token = e ? MK_STR_NULL : duda_form(d, "csrf_token");
     }
+    if (mk_str_eq(token, MK_STR("api-page")) && duda_memory_is_dev_mode(d->worker_ctx))
+        return DUDA_NEXT; /* sent by duda/dev/doc/request.js */
     return csrf_token_matches(d, token)
                ? DUDA_NEXT
-               : duda_problem(d, 403, "the CSRF token is missing or invalid: reload the page of the form");
+               : duda_error(d, 403, "the CSRF token is missing or invalid: reload the page of the form");
 }

@@ -56,6 +56,7 @@ struct duda_worker_ctx {
     int64_t out_of_memory_logged_at;       /* time of the last out-of-memory message */
     struct mk_timer memory_timer;          /* checks whether the memory limit is still reached */
     bool has_requested_replacement;
+    bool records_traces;                 /* see mk_worker_records_traces() */
     struct duda_ctx *drain_listeners;    /* event streams, and handlers that called duda_end_on_drain() */
     struct duda_after_task *after_tasks; /* tasks that wait for the end of a request, or run after it */
     uint32_t n_after_tasks, after_tasks_max;
@@ -120,8 +121,16 @@ struct duda_reason {
 /* Data that duda_attach() has attached. */
 struct duda_attachment;
 
+/* An error whose description the client may see: see duda_error(). */
+struct duda_client_error {
+    unsigned status;
+    char detail[1024];
+    struct duda_validation_errors validation;
+};
+
 /* State that most handlers do not need. */
 struct duda_extras {
+    struct duda_client_error *client_error;     /* NULL: none */
     struct duda_reason *reason;                 /* NULL: no function has failed */
     struct duda_attachment *attachments;        /* NULL: none */
     const struct duda_middleware *errors;       /* error handlers to run, in call order */
@@ -176,6 +185,7 @@ struct duda_ctx {
     int session_error;                     /* error that prevented a session access; 0: none */
     int form_error; /* result of duda_form_load() that duda_form() or duda_upload() could not return; 0: none */
     struct duda_extras *extras; /* NULL: none */
+    struct mk_span *span;       /* the innermost open span; NULL: the trace is not recorded */
     unsigned n_refused_waits;
     uint8_t n_middleware;     /* number of entries of route_entry->before that were called; n_before + 1: the
                            * handler was called, too */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "service/memory.h"
+#include "service/response.h"
 #include "service/result.h"
 #include "service/route_table.h"
 
@@ -40,6 +41,13 @@ static void replace_error(struct duda_ctx *d, int result)
                  reason ? ": " : "", reason ? reason : "");
 }
 
+/* Returns the recorded error, unless its status has changed since. */
+static const struct duda_client_error *find_client_error(const struct duda_ctx *d)
+{
+    const struct duda_client_error *error = d->extras ? d->extras->client_error : NULL;
+    return error && error->status == d->extras->error_status ? error : NULL;
+}
+
 int duda_error_handlers_run(struct duda_ctx *d)
 {
     for (const struct duda_middleware *h = d->extras->errors; h; h = h->outer) {
@@ -55,7 +63,8 @@ int duda_error_handlers_run(struct duda_ctx *d)
             replace_error(d, result);
         discard_response(d);
     }
-    return DUDA_NEXT;
+    bool has_detail = !d->cancel_error && find_client_error(d) && !duda_client_prefers_html(d);
+    return has_detail ? duda_error_problem(d) : DUDA_NEXT;
 }
 
 /* ---- For error handlers ---- */
@@ -71,10 +80,27 @@ const char *duda_error_reason(struct duda_ctx *d)
     return reason && reason->text[0] ? reason->text : NULL;
 }
 
+const char *duda_error_detail(struct duda_ctx *d)
+{
+    const struct duda_client_error *error = duda_error_status(d) ? find_client_error(d) : NULL;
+    return error ? error->detail : NULL;
+}
+
+const struct duda_validation_errors *duda_error_validation(struct duda_ctx *d)
+{
+    const struct duda_client_error *error = duda_error_status(d) ? find_client_error(d) : NULL;
+    return error && error->validation.n ? &error->validation : NULL;
+}
+
 duda_verdict duda_error_problem(struct duda_ctx *d)
 {
     unsigned status = duda_error_status(d);
+    const struct duda_client_error *error = status ? find_client_error(d) : NULL;
+    if (error && error->validation.n)
+        return duda_problem_errors(d, status, &error->validation);
     const char *reason = duda_memory_is_dev_mode(d->worker_ctx) ? duda_error_reason(d) : NULL;
-    mk_str detail = reason ? mk_str_from_c(reason) : mk_status_detail(status);
+    mk_str detail = reason  ? mk_str_from_c(reason)
+                    : error ? mk_str_from_c(error->detail)
+                            : mk_status_detail(status);
     return status ? duda_problem(d, status, "%.*s", MK_STR_ARG(detail)) : 500;
 }

@@ -155,6 +155,65 @@ static void add_cors_headers(const struct duda_error_host *h, struct mk_request 
         duda_route_policy_add_cors_headers(request, response, cors);
 }
 
+/* ---- Paths that differ from a route by a slash at their end ---- */
+
+enum { LOCATION_MAX = 8192 };
+
+/* Adds or removes the slash at the end of the path. */
+static bool write_other_path(struct mk_buf *out, mk_str path)
+{
+    bool has_slash = mk_str_ends(path, MK_STR("/"));
+    mk_buf_add(out, has_slash ? mk_str_first(path, path.len - 1) : path);
+    if (!has_slash)
+        mk_buf_add_char(out, '/');
+    return path.len > 1 && !out->failed;
+}
+
+/* *has_path: there are routes for this path, but maybe for other methods. */
+static bool has_route(const struct duda_error_host *h, struct mk_request *request, mk_str path,
+                      bool *has_path)
+{
+    struct mk_router_match match;
+    const struct mk_router *router;
+    const struct duda_route_entry *entry =
+        duda_route_table_find(h->service_entry->table, mk_request_host(request),
+                              mk_request_method_name(request), path, &match, &router);
+    *has_path = entry || router;
+    return entry;
+}
+
+/* Does the target, as the client sent it, lead to this server in the Location header, too? Browsers treat `//` and
+ * a slash with a backslash as the start of a host. */
+static bool is_local_target(mk_str target)
+{
+    return target.len > 1 && target.p[0] == '/' && target.p[1] != '/' && target.p[1] != '\\';
+}
+
+/* Redirects a request for `/items` to the route `/items/`, or vice versa. Only when no other handler, such as the
+ * one for static files, has responded either, since that one may know the path. Returns whether it did. */
+static bool redirect_to_other_path(const struct duda_error_host *h, struct mk_request *request,
+                                   struct mk_response *response, mk_str path)
+{
+    bool is_rewritten = mk_request_path_at(request, 1).p != NULL, has_path;
+    if (is_rewritten || has_route(h, request, path, &has_path) || has_path)
+        return false;
+    mk_str query = mk_request_target(request), target = mk_str_cut(&query, '?');
+    struct mk_buf other = mk_buf_growing(LOCATION_MAX), location = mk_buf_growing(LOCATION_MAX);
+    bool good = is_local_target(target) && write_other_path(&other, path) &&
+                has_route(h, request, mk_buf_str(&other), &has_path) && write_other_path(&location, target);
+    if (good && query.p) {
+        mk_buf_add_char(&location, '?');
+        mk_buf_add(&location, query);
+    }
+    good = good && !location.failed && !mk_response_set_status(response, 308) &&
+           !mk_response_set_header(response, MK_STR("Location"), mk_buf_str(&location));
+    if (good)
+        (void)mk_response_remove_header(response, MK_STR("Allow")); /* of another handler */
+    mk_buf_free(&other);
+    mk_buf_free(&location);
+    return good;
+}
+
 enum mk_verdict duda_service_error(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     const struct duda_error_host *h = host_data;
@@ -166,6 +225,8 @@ enum mk_verdict duda_service_error(struct mk_request *request, struct mk_respons
     mk_str path = path_below_mounts(h, mk_request_path(request));
     struct duda_ctx *d = find_handler(h, request);
     add_cors_headers(h, request, response, path);
+    if (!d && path.p && is_unknown_resource(status) && redirect_to_other_path(h, request, response, path))
+        return MK_DONE;
     if (d && d->fiber) {
         if (d->runs)
             return MK_NEXT;

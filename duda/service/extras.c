@@ -40,6 +40,7 @@ void duda_extras_free(struct duda_ctx *d)
     free_attachments(d->extras);
     mk_mem_free(d->extras->reason);
     mk_mem_free(d->extras->form_errors);
+    mk_mem_free(d->extras->client_error);
     mk_mem_free(d->extras);
     d->extras = NULL;
 }

@@ -209,7 +209,7 @@ int duda_bind_form_checked(struct duda_ctx *d, const struct duda_schema *schema,
 {
     struct duda_validation_errors *own = errors ? errors : duda_alloc(d, sizeof *own);
     int e = own ? bind_form(d, schema, out, size, own) : -ENOMEM;
-    return e == -EINVAL && !errors ? duda_problem_errors(d, 422, own) : e;
+    return e == -EINVAL && !errors ? duda_error_invalid(d, 422, own) : e;
 }
 
 /* Parses the request body as it arrives. The callbacks of `parts` may wait. */

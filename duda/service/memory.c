@@ -119,6 +119,17 @@ bool duda_memory_contains(const struct duda_ctx *d, const void *p)
     return false;
 }
 
+size_t duda_memory_find_pointer(const struct duda_ctx *d, const void *data, size_t size)
+{
+    for (size_t at = 0; at + sizeof(void *) <= size; at += sizeof(void *)) {
+        const void *p;
+        memcpy(&p, (const char *)data + at, sizeof p);
+        if (duda_memory_contains(d, p))
+            return at;
+    }
+    return size;
+}
+
 /* ---- Handlers ---- */
 
 /* The block of memory for one handler's context, in use or in the cache. */

@@ -22,5 +22,8 @@ bool duda_memory_is_dev_mode(const struct duda_worker_ctx *worker_ctx);
 void duda_memory_fill_freed(char *p, size_t n);
 /* Does the address belong to the handler's stack, or to memory that duda_memory_free_chunks() frees? */
 bool duda_memory_contains(const struct duda_ctx *d, const void *p);
+/* Returns the offset of the first pointer to such memory in the data, at a multiple of the size of a pointer, or
+ * `size` if there is none. */
+size_t duda_memory_find_pointer(const struct duda_ctx *d, const void *data, size_t size);
 
 #endif

@@ -2,7 +2,7 @@
 /* Content negotiation. */
 #include <duda.h>
 
-#include "service/duda_ctx.h"
+#include "service/response.h"
 
 int duda_accepts(struct duda_ctx *d, const char *const *types)
 {
@@ -24,4 +24,12 @@ int duda_accepts_language(struct duda_ctx *d, const char *const *languages)
     int best = duda_negotiate_language(duda_header_view(d, "Accept-Language"), languages);
     (void)duda_header_add(d, "Vary", MK_STR("Accept-Language"));
     return best < 0 ? 0 : best;
+}
+
+bool duda_client_prefers_html(struct duda_ctx *d)
+{
+    unsigned problem = mk_request_accepts_type(d->request, MK_STR("application/problem+json")),
+             json = mk_request_accepts_type(d->request, MK_STR("application/json")),
+             html = mk_request_accepts_type(d->request, MK_STR("text/html"));
+    return html > problem && html > json;
 }

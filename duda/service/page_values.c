@@ -25,7 +25,7 @@ static int find_user(struct duda_ctx *d, struct duda_value *out)
     mk_str user;
     int e = duda_session_user(d, &user);
     *out = duda_value_text(user);
-    return e == -ENOENT ? 0 : e;
+    return e;
 }
 
 static int take_flash(struct duda_page_values *values)

@@ -127,8 +127,7 @@ static mk_str format_number(char buf[NUMBER_SIZE], int64_t n)
 static duda_verdict read_number(struct duda_ctx *d, const char *name, int64_t max, int64_t *n)
 {
     bool is_valid = duda_query_int_or(d, name, *n, n) && *n >= 1 && *n <= max;
-    return is_valid ? 0
-                    : duda_problem(d, 400, "`%s` must be an integer from 1 to %lld", name, (long long)max);
+    return is_valid ? 0 : duda_error(d, 400, "`%s` must be an integer from 1 to %lld", name, (long long)max);
 }
 
 static int64_t limit(int64_t n, int64_t max)

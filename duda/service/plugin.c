@@ -23,7 +23,7 @@ struct section {
     bool lines;
     uint32_t sse_keep_alive_ms, after_tasks_max;
     uint64_t topic_memory;
-    struct mk_conf_words writes;
+    struct mk_conf_words reads, writes, ports;
     struct duda_shares shares;
 };
 
@@ -75,11 +75,26 @@ static const struct mk_conf_key keys[] = {
              "workers and allocated on first use. A topic uses at most a quarter of it. When it is full, "
              "topics of similar size compete: those that together use the most memory lose their oldest "
              "messages. A new size discards all messages."},
+    {.name = "ReadablePaths",
+     .type = MK_CONF_WORDS,
+     .flags = MK_CONF_READS,
+     MK_CONF_AT(struct section, reads),
+     .help = "Folders that services may read, for example for duda_send_file_from(). The sandbox denies "
+             "reading elsewhere, except in the folders of `WritablePaths`."},
     {.name = "WritablePaths",
      .type = MK_CONF_WORDS,
+     .flags = MK_CONF_WRITES,
      MK_CONF_AT(struct section, writes),
      .help = "Folders that services may write to, for example for uploads. They must exist and be writable "
              "by the workers' user. The sandbox denies writing elsewhere."},
+    {.name = "ConnectPorts",
+     .type = MK_CONF_WORDS,
+     MK_CONF_AT(struct section, ports),
+     .default_value = "all",
+     .help =
+         "TCP ports that services may connect to with sockets and libraries of their own: `all`, `none`, or "
+         "numbers. With numbers or `none`, services cannot bind to ports either. Packages of Duda need no "
+         "entry."},
     {.name = "Share",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -102,20 +117,57 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_SERVER,
 };
 
+static bool allow_readable_paths(struct mk_config *config, const struct section *section)
+{
+    for (size_t i = 0; i < section->reads.n; i++) {
+        mk_str folder = mk_config_path(config, section, section->reads.v[i]);
+        if (!folder.p)
+            return false;
+        mk_config_allow_path(config, section, "ReadablePaths", folder);
+    }
+    return true;
+}
+
 static bool allow_writable_paths(struct mk_config *config, const struct section *section)
 {
     for (size_t i = 0; i < section->writes.n; i++) {
         mk_str folder = mk_config_path(config, section, section->writes.v[i]);
         if (!folder.p)
             return false;
-        mk_config_allow_writing(config, folder);
+        mk_config_allow_writing(config, section, "WritablePaths", folder);
+    }
+    return true;
+}
+
+static bool is_only_word(const struct mk_conf_words *words, const char *word)
+{
+    return words->n == 1 && mk_str_eq_nocase(words->v[0], mk_str_from_c(word));
+}
+
+static bool allow_ports(struct mk_config *config, const struct section *section)
+{
+    if (is_only_word(&section->ports, "all")) {
+        mk_config_allow_connect(config, section, "ConnectPorts", 0);
+        mk_config_allow_bind(config, section, "ConnectPorts", 0);
+        return true;
+    }
+    for (size_t i = 0; i < section->ports.n && !is_only_word(&section->ports, "none"); i++) {
+        uint64_t port = 0;
+        if (!mk_num_parse(section->ports.v[i], &port) || !port || port > UINT16_MAX) {
+            mk_config_report(
+                config, MK_LOG_ERROR, section, "ConnectPorts", section->ports.v[i],
+                "`%.*s` is not a TCP port: expected numbers from 1 to 65535, or only `all` or `none`",
+                MK_STR_ARG(mk_str_first(section->ports.v[i], 40)));
+            return false;
+        }
+        mk_config_allow_connect(config, section, "ConnectPorts", (uint16_t)port);
     }
     return true;
 }
 
 static int load_topic_log(struct mk_config *config, const struct section *section, struct duda_topic_log *log)
 {
-    void *memory = mk_config_shared(config, "duda-topics", (size_t)section->topic_memory);
+    void *memory = duda_shared_memory(config, "duda-topics", (size_t)section->topic_memory);
     return memory ? duda_topic_log_init(log, memory, (size_t)section->topic_memory) : -ENOMEM;
 }
 
@@ -124,9 +176,13 @@ static int load(struct mk_config *config, void **data)
     struct duda_plugin_config *settings = mk_config_alloc(config, sizeof *settings);
     const struct section *section = mk_config_settings(config, &table);
     duda_worker_ctx_set_plugin(&MK_PLUGIN_OF(duda));
+    duda_worker_ctx_set_loading(config);
     duda_crash_report_preload();
-    if (!settings || !section || !allow_writable_paths(config, section))
+    if (!settings || !section || !allow_readable_paths(config, section) ||
+        !allow_writable_paths(config, section))
         return -ENOMEM;
+    if (!allow_ports(config, section))
+        return -EINVAL;
     settings->crash_table = duda_crash_table_get(config);
     (void)mk_readiness_register_table(mk_config_statistics(config));
     settings->n_published = mk_meter_get(config, MK_STR("topics"), MK_STR("main"));
@@ -149,7 +205,18 @@ static int load(struct mk_config *config, void **data)
         mk_config_warn(config, section, "CrashSymbols", "addr2line is not installed (package binutils)");
     mk_config_enable_body_spool(config);
     *data = settings;
-    return !settings->crash_table ? -ENOMEM : settings->session_config ? 0 : -EINVAL;
+    if (!settings->crash_table || !settings->session_config)
+        return settings->crash_table ? -EINVAL : -ENOMEM;
+    duda_worker_ctx_set_loading(NULL);
+    return 0;
+}
+
+void duda_data_declare(struct mk_config *config, duda_fn *fn, const char *(*check)(const void *data))
+{
+    struct duda_plugin_config *settings = mk_config_data(config, &MK_PLUGIN_OF(duda));
+    if (settings && !duda_data_checks_add(&settings->data_checks, fn, check))
+        mk_config_error(config, NULL, NULL, "more than %d functions of packages check their `.data`",
+                        DUDA_DATA_CHECKS_MAX);
 }
 
 static int master_start(struct mk_config *config, void *data)
@@ -168,7 +235,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     bool is_dev_before = settings->rules.tries;
     (void)h;
     if (!settings->is_checked && v->store == DUDA_SESSION_BACKEND_STORE)
-        duda_store_require(config, v, v->store_name);
+        duda_store_require(config, v, "Store", v->store_name);
     if (!settings->is_checked)
         duda_shares_check(config, settings->section, settings->shares, settings->services,
                           settings->n_services);
@@ -180,7 +247,7 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
             mk_config_shared(config, DUDA_BACKTRACE_RUNNING, sizeof *running);
         settings->rules.crashes = 0;
         if (!is_dev_before)
-            mk_config_allow_path(config, MK_STR("/proc/self/task")); /* for the stall detector */
+            mk_config_allow_path(config, NULL, NULL, MK_STR("/proc/self/task")); /* for the stall detector */
         if (running)
             running->describe = duda_crash_report_describe;
     }

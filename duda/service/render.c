@@ -13,6 +13,7 @@
 #include "service/page_values.h"
 #include "service/service_folder.h"
 #include "service/suspend.h"
+#include "service/url.h"
 
 enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20, PATH_LEN_MAX = 256, DEPTH_MAX = 4 };
 
@@ -106,6 +107,11 @@ static int append_asset_url(void *ctx, mk_str name, struct mk_buf *url)
     return duda_assets_append_url(((struct duda_page_values *)ctx)->d, name, url);
 }
 
+static int append_url(void *ctx, mk_str route, const struct duda_entry *params, size_t n, struct mk_buf *url)
+{
+    return duda_url_append(((struct duda_page_values *)ctx)->d, route, params, n, url);
+}
+
 static int render_template(struct duda_ctx *d, const struct duda_template *t, bool is_text,
                            const struct duda_value *value)
 {
@@ -113,14 +119,12 @@ static int render_template(struct duda_ctx *d, const struct duda_template *t, bo
     struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
     struct duda_scratch_buf page;
     struct duda_page_values values = {.d = d};
-    /* During development, a misspelled name is an error, except that of a section: sections are often
-     * optional. */
     const struct duda_render_options how = {.find_partial = find_partial_template,
                                             .ctx = &values,
                                             .strict = duda_memory_is_dev_mode(d->worker_ctx),
-                                            .allows_unknown_sections = true,
                                             .asset_url = append_asset_url,
-                                            .find_global = duda_page_values_find};
+                                            .find_global = duda_page_values_find,
+                                            .url_for = append_url};
     int e = duda_scratch_buf_begin(d, &page, PAGE_MAX);
     if (e)
         return e;

@@ -16,4 +16,7 @@ int duda_response_add_header(struct duda_ctx *d, const char *name, mk_str value)
 /* Returns whether the handler has set a status, written a body, or opened a tunnel. */
 bool duda_response_is_set(struct duda_ctx *d);
 
+/* Returns whether the client prefers HTML to JSON, like a browser that opens a page. */
+bool duda_client_prefers_html(struct duda_ctx *d);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "service/errno_text.h"
 #include "service/extras.h"
 #include "service/response.h"
 #include "service/route_table.h"
@@ -124,14 +125,17 @@ static void log_invalid_result(struct duda_ctx *d, const struct duda_route *r)
 void duda_result_log_source(struct duda_ctx *d)
 {
     const struct duda_route *r = d->result_route, *handler = d->route_entry->route;
+    const char *reason = duda_result_reason(d), *colon = reason ? ": " : "";
+    reason = reason ? reason : "";
     if (r->kind == DUDA_IS_REQUIRE)
         duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned false: responding with %d",
                  r->name, r->file, r->line, handler->name, d->result);
     else if (r != handler)
-        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned %d", r->name, r->file, r->line,
-                 handler->name, d->result);
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned %d%s%s", r->name, r->file,
+                 r->line, handler->name, d->result, colon, reason);
     else
-        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d returned %d", r->name, r->file, r->line, d->result);
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d returned %d%s%s", r->name, r->file, r->line, d->result,
+                 colon, reason);
 }
 
 /* Replaces the result with 503, because the handler's response may be meant for a client that is not logged
@@ -153,6 +157,7 @@ static bool has_hidden_form_error(struct duda_ctx *d)
 
 void duda_result_validate(struct duda_ctx *d)
 {
+    char text[DUDA_ERRNO_TEXT_SIZE];
     const struct duda_route *r = d->result_route;
     if (has_hidden_form_error(d))
         d->result = d->form_error;
@@ -163,13 +168,13 @@ void duda_result_validate(struct duda_ctx *d)
         log_invalid_result(d, r);
         d->result = 500;
     } else if (is_logged_failure(d, message) && d->result < 0) {
-        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)%s%s", r->name, r->file, r->line, d->result,
-                 strerror(-d->result), message ? ": " : "", message ? message : "");
+        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %s%s%s", r->name, r->file, r->line,
+                 duda_errno_text(d->result, text), message ? ": " : "", message ? message : "");
     } else if (is_logged_failure(d, message)) {
         duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d: %s", r->name, r->file, r->line, d->result,
                  message);
     } else if (d->result < 0 && d->result != -ECANCELED) {
-        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d answered %d (%s)", r->name, r->file, r->line, d->result,
-                 strerror(-d->result));
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d answered %s", r->name, r->file, r->line,
+                 duda_errno_text(d->result, text));
     }
 }

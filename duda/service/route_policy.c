@@ -2,6 +2,7 @@
 #include "service/route_policy.h"
 
 #include <duda/middleware.h>
+#include <duda/store_backend.h>
 #include <errno.h>
 #include <monkey/text.h>
 
@@ -102,7 +103,7 @@ const struct duda_route *duda_route_policy_rate(struct mk_config *config, const 
                                                 const struct duda_rate *rate, mk_str name)
 {
     struct rate_limit *limit = mk_config_alloc(config, sizeof *limit);
-    struct duda_rate_table *table = mk_config_shared(config, "duda-rates", sizeof *table);
+    struct duda_rate_table *table = duda_shared_memory(config, "duda-rates", sizeof *table);
     if (!limit || !table)
         return NULL;
     duda_rate_table_init(table);

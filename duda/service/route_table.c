@@ -40,6 +40,7 @@ struct group_scope {
 struct route_table_builder {
     struct mk_config *config;
     const struct duda_service *service;
+    const struct duda_data_checks *checks;
     struct duda_crash_table *crash_table;
     struct duda_route_table *table;
     bool failed;
@@ -50,6 +51,15 @@ static void report_route_error(struct route_table_builder *m, const struct duda_
 {
     mk_config_error(m->config, NULL, NULL, "%s:%d: %.*s", r->file, r->line, MK_STR_ARG(error));
     m->failed = true;
+}
+
+static bool check_data(struct route_table_builder *m, const struct duda_route *r, duda_fn *fn,
+                       const void *data)
+{
+    const char *error = duda_data_checks_error(m->checks, fn, data);
+    if (error)
+        report_route_error(m, r, mk_str_from_c(error));
+    return !error;
 }
 
 static void *alloc_or_fail(struct route_table_builder *m, size_t size)
@@ -221,10 +231,10 @@ static void push_auth(struct route_table_builder *m, const struct duda_route *r,
     const struct duda_route_auth *auth = r->auth;
     if (auth && !auth->authenticate)
         report_route_error(m, r, MK_STR("an `.auth` needs a function `.authenticate`"));
-    else if (auth)
+    else if (auth && check_data(m, r, auth->authenticate, auth->authenticate_data))
         push_policy(m, list, n,
                     duda_route_policy_auth(m->config, r, auth->authenticate, auth->authenticate_data));
-    if (auth && auth->authorize)
+    if (auth && auth->authorize && check_data(m, r, auth->authorize, auth->authorize_data))
         push_policy(m, list, n, duda_route_policy_auth(m->config, r, auth->authorize, auth->authorize_data));
     if (r->rate && r->rate_key)
         push_rate(m, r, pattern, list, n);
@@ -294,7 +304,7 @@ static void add_route(struct route_table_builder *m, const struct duda_route *r,
         report_route_error(m, r, MK_STR("a `.stack` is at most 8 MB: put large data on the heap"));
         return;
     }
-    if (!check_schemas(m, r))
+    if (!check_schemas(m, r) || !check_data(m, r, r->fn, r->data))
         return;
     *entry = (struct duda_route_entry){.route = r,
                                        .table = m->table,
@@ -346,7 +356,7 @@ static void add_before(struct route_table_builder *m, const struct duda_route *r
         report_route_error(m, r, MK_STR("DUDA_BEFORE() and DUDA_AROUND() need a function"));
     else if (s->n_before == BEFORE_MAX)
         report_route_error(m, r, MK_STR("more than 64 functions would run before one handler"));
-    else
+    else if (r->kind == DUDA_IS_REQUIRE || check_data(m, r, r->fn, r->data))
         s->before[s->n_before++] = r;
 }
 
@@ -390,10 +400,45 @@ static void enter_route_group(struct route_table_builder *m, struct walk_route_t
     w->at[w->depth] = 0;
 }
 
+static const mk_str security_words[] = {
+    MK_STR_INIT("bearer"),  MK_STR_INIT("basic"),   MK_STR_INIT("jwt"),   MK_STR_INIT("session"),
+    MK_STR_INIT("header:"), MK_STR_INIT("cookie:"), MK_STR_INIT("query:")};
+
+/* A word of the list that ends with a colon needs a name after it. */
+static bool is_security_word(mk_str word)
+{
+    for (size_t i = 0; i < MK_LEN(security_words); i++) {
+        mk_str known = security_words[i];
+        bool needs_name = mk_str_ends(known, MK_STR(":"));
+        if (needs_name ? word.len > known.len && mk_str_starts(word, known) : mk_str_eq(word, known))
+            return true;
+    }
+    return false;
+}
+
+/* A misspelled word would silently remove the lock from the API document. */
+static void check_security(struct route_table_builder *m, const struct duda_route *r)
+{
+    mk_str rest = mk_str_from_c(r->security ? r->security : ""), word;
+    while ((word = mk_str_word(&rest)).len) {
+        char text[ERROR_SIZE];
+        if (is_security_word(word))
+            continue;
+        snprintf(
+            text, sizeof text,
+            "`.security` contains `%.*s`: expected bearer, basic, jwt, session, header:NAME, cookie:NAME "
+            "or query:NAME",
+            MK_STR_ARG(mk_str_first(word, 64)));
+        report_route_error(m, r, mk_str_from_c(text));
+        mk_config_suggest(m->config, word, security_words, MK_LEN(security_words));
+    }
+}
+
 static void add_table_entry(struct route_table_builder *m, struct walk_route_table *w,
                             const struct duda_route *r)
 {
     struct group_scope *s = &w->scopes[w->depth];
+    check_security(m, r);
     switch (r->kind) {
     case DUDA_IS_ROUTE:
         add_route(m, r, s);
@@ -481,11 +526,15 @@ static void check_url_names(struct route_table_builder *m)
         }
 }
 
-struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service)
+struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service,
+                                              const struct duda_data_checks *checks)
 {
     struct duda_route_table *t = mk_config_alloc(config, sizeof *t);
-    struct route_table_builder m = {
-        .config = config, .table = t, .service = service, .crash_table = duda_crash_table_get(config)};
+    struct route_table_builder m = {.config = config,
+                                    .table = t,
+                                    .service = service,
+                                    .checks = checks,
+                                    .crash_table = duda_crash_table_get(config)};
     if (!t || !m.crash_table)
         return NULL;
     walk_route_table(&m, service->routes);
@@ -549,11 +598,6 @@ static size_t count_segments(mk_str prefix)
     for (size_t i = 0; i < prefix.len; i++)
         n += prefix.p[i] == '/';
     return n;
-}
-
-bool duda_route_table_has_errors(const struct duda_route_table *t)
-{
-    return t && t->error_scopes;
 }
 
 const struct duda_route_entry *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,

@@ -7,6 +7,7 @@
 #include <monkey/router.h>
 
 #include "service/crash_table.h"
+#include "service/data_checks.h"
 
 /* A DUDA_AFTER() or DUDA_ERROR() entry. Inner entries link to outer ones. */
 struct duda_middleware {
@@ -62,7 +63,8 @@ struct duda_route_table;
 
 /* Compiles the routes of the service. The table lives as long as the configuration. On failure, reports the
  * error and returns NULL. */
-struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service);
+struct duda_route_table *duda_route_table_new(struct mk_config *config, const struct duda_service *service,
+                                              const struct duda_data_checks *checks);
 
 /* Returns the matching route; NULL if none matches. *router is then the router whose match->allowed applies
  * (405), or NULL if no route matches the path. */
@@ -71,8 +73,6 @@ const struct duda_route_entry *duda_route_table_find(const struct duda_route_tab
                                                      struct mk_router_match *match,
                                                      const struct mk_router **router);
 
-/* Returns whether the service has DUDA_ERROR() entries. */
-bool duda_route_table_has_errors(const struct duda_route_table *t);
 /* Returns an entry with the error handlers of the innermost group that contains the path; NULL if there are
  * none. */
 const struct duda_route_entry *duda_route_table_find_errors(const struct duda_route_table *t, mk_str host,

@@ -12,6 +12,7 @@
 #include "service/response.h"
 #include "service/result.h"
 #include "service/route_table.h"
+#include "service/span.h"
 #include "service/sse_streams.h"
 #include "service/stall_detector.h"
 #include "service/suspend.h"
@@ -59,6 +60,38 @@ static int run_before_middleware(struct duda_ctx *d)
     return d->session_error ? d->session_error : result;
 }
 
+static void log_late_header(struct duda_ctx *d)
+{
+    const struct duda_route *r = d->middleware;
+    duda_log(d, MK_LOG_WARN,
+             "%s() in %s:%d: the header comes too late: the response has started (check "
+             "duda_response_has_started(), or set the header before the handler runs)",
+             r->name, r->file, r->line);
+}
+
+/* Returns the result of a DUDA_AROUND() function. If the function only failed to change a response that has
+ * started, the result of the handler stays, so that the client gets the rest of the response. */
+static int result_of_around(struct duda_ctx *d, int result)
+{
+    if (result == -EALREADY && duda_response_has_started(d)) {
+        if (d->result == DUDA_HANDLED || (d->result >= 0 && d->result < 400))
+            log_late_header(d);
+        return d->result;
+    }
+    if (result != d->result && result != 0)
+        d->result_route = d->middleware;
+    return result;
+}
+
+static void run_after_middleware(struct duda_ctx *d)
+{
+    for (const struct duda_middleware *s = d->route_entry->after; s; s = s->outer) {
+        d->middleware = s->entry;
+        if (s->entry->fn(d) == -EALREADY && duda_response_has_started(d) && !d->cancel_error)
+            log_late_header(d);
+    }
+}
+
 /* Inlined into both callers, so that a handler without middleware costs no additional call. */
 static inline __attribute__((always_inline)) int run_middleware_and_handler(struct duda_ctx *d)
 {
@@ -67,7 +100,9 @@ static inline __attribute__((always_inline)) int run_middleware_and_handler(stru
         int result = run_before_middleware(d);
         bool is_over = d->n_middleware > d->route_entry->n_before;
         d->n_middleware = (uint8_t)(d->route_entry->n_before + 1);
-        if (result != DUDA_NEXT || is_over)
+        if (is_over)
+            return result_of_around(d, result);
+        if (result != DUDA_NEXT)
             return result;
         d->middleware = NULL;
     }
@@ -103,10 +138,8 @@ static void handler_fiber_main(void *arg)
     const struct duda_route *route = d->result_route = d->route_entry->route;
     int result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
     d->result = result ? result : run_middleware_and_handler(d);
-    for (const struct duda_middleware *s = d->route_entry->after; s; s = s->outer) {
-        d->middleware = s->entry;
-        (void)s->entry->fn(d);
-    }
+    if (d->route_entry->after)
+        run_after_middleware(d);
     duda_memory_run_cleanups(d);
 }
 
@@ -117,6 +150,8 @@ static void end_fiber(struct duda_ctx *d)
     if (d->fiber)
         duda_fiber_free(d->fiber);
     d->fiber = NULL;
+    if (d->span)
+        duda_span_end_handler(d);
     mk_timer_stop(&d->deadline);
 }
 

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Redirects, files, server-sent events and error pages. */
+/* Redirects, preconditions, server-sent events and early hints. */
 #include <errno.h>
-#include <fcntl.h>
 #include <monkey/sized.h>
 #include <monkey/sse.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "service/response.h"
 #include "service/result.h"
@@ -108,55 +104,11 @@ duda_verdict duda_auto_etag(struct duda_ctx *d)
     return DUDA_NEXT;
 }
 
-/* ---- Files ---- */
-
-int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length)
-{
-    bool is_final = duda_head_is_final(d);
-    d->conditional |= MK_CONDITIONAL_RANGES;
-    if (!is_final && d->output != DUDA_OUTPUT_BUFFERED)
-        return mk_response_set_body_file(d->response, fd, offset, length);
-    close(fd);
-    return is_final ? -EALREADY : -EINVAL;
-}
-
-static int send_regular_file(struct duda_ctx *d, int fd, const struct stat *st, mk_str path)
-{
-    char tag[64];
-    mk_str type = mk_request_media_type(d->request, path);
-    snprintf(tag, sizeof tag, "%llx-%llx-%llx", (unsigned long long)st->st_ino,
-             (unsigned long long)st->st_size,
-             (unsigned long long)st->st_mtim.tv_sec * 1000000000u + (unsigned long long)st->st_mtim.tv_nsec);
-    int e = duda_check_preconditions(d, mk_str_from_c(tag), st->st_mtim.tv_sec);
-    if (!e && type.p && !mk_response_header(d->response, MK_STR("Content-Type")).p)
-        e = duda_header_set(d, "Content-Type", type);
-    if (!e)
-        return duda_send_fd(d, fd, 0, (uint64_t)st->st_size);
-    close(fd);
-    return e;
-}
-
-int duda_send_file(struct duda_ctx *d, mk_str path)
-{
-    struct stat st;
-    int fd = d->request ? mk_request_open(d->request, path) : -EALREADY;
-    if (fd == -ENOENT || fd == -ENOTDIR || fd == -EINVAL || fd == -EACCES)
-        return 404;
-    if (fd < 0)
-        return fd;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        return send_regular_file(d, fd, &st, path);
-    close(fd);
-    return 404;
-}
-
 /* ---- Server-sent events ---- */
 
 static int begin_sse_stream(struct duda_ctx *d)
 {
-    int e = duda_content_type(d, MK_STR("text/event-stream"));
-    if (!e)
-        e = duda_header_set(d, "Cache-Control", MK_STR("no-store"));
+    int e = duda_head_is_final(d) ? -EALREADY : mk_response_begin_sse(d->response);
     if (!e)
         e = duda_deadline(d, MK_FOREVER);
     if (e)

@@ -9,6 +9,7 @@
 #include "service/after_response.h"
 #include "service/assets.h"
 #include "service/dynsym.h"
+#include "service/errno_text.h"
 #include "service/error_hook.h"
 #include "service/memory.h"
 #include "service/metrics.h"
@@ -21,6 +22,7 @@
 #include "service/service_entry.h"
 #include "service/session_config.h"
 #include "service/share.h"
+#include "service/span.h"
 #include "service/topic_load.h"
 #include "service/translations.h"
 #include "service/url.h"
@@ -38,6 +40,11 @@ static struct duda_plugin_config *find_duda_config(struct mk_config *config,
     Dl_info ours;
     if (duda)
         return duda;
+    if (duda_worker_ctx_is_loading(config)) {
+        mk_config_error(config, NULL, NULL, "the service `%s` needs Duda, whose settings have an error",
+                        service->name);
+        return NULL;
+    }
     mk_config_error(config, NULL, NULL, "the service `%s` is linked with a second copy of Duda: %s",
                     service->name, dladdr(copy, &ours) ? ours.dli_fname : "?");
     mk_config_hint(config, "load Duda from that file, too, or without a path: `Load duda`");
@@ -173,7 +180,7 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
         !duda_topics_load(config, duda, service) ||
         !duda_metrics_load(config, service, &service_entry->has.metrics))
         return -EINVAL;
-    service_entry->table = duda_route_table_new(config, service);
+    service_entry->table = duda_route_table_new(config, service, &duda->data_checks);
     if (service->plugin->sections && service->plugin->sections[0])
         service_entry->has.settings = mk_config_settings(config, service->plugin->sections[0]);
     *data = service_entry;
@@ -183,6 +190,7 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
               duda_translations_load(config, service, &service_entry->has.translations);
     if (ok) {
         duda_url_check_names(config, service, service_entry->table);
+        duda_url_check_templates(config, service_entry->templates, service_entry->table);
         duda_route_conflicts_report(service, service_entry->table);
     }
     return ok ? 0 : -EINVAL;
@@ -281,10 +289,8 @@ int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *dat
     if (duda->rules.tries && !service_entry->is_checked)
         warn_without_csrf_check(config, service_entry->service);
     service_entry->is_checked = true;
-    bool has_hook =
-        duda_route_table_has_errors(service_entry->table) || duda_route_table_has_cors(service_entry->table);
-    *host_data = NULL; /* the service has no hooks */
-    if (has_hook && (is_mounted_below || !service_entry->named)) {
+    *host_data = NULL; /* the host has no hooks of the service */
+    if (is_mounted_below || !service_entry->named) {
         *host_data = duda_error_host_new(config, host, service_entry, is_mounted_below);
         if (!*host_data)
             return -ENOMEM;
@@ -303,8 +309,9 @@ int duda_service_start(struct mk_worker *worker, void *data)
         int e = r->kind == DUDA_IS_START ? r->start(worker) : 0;
         worker_ctx->starts = NULL;
         if (e) {
-            mk_worker_log(worker, MK_LOG_ERROR, "%s() in %s:%d answered %d (%s)", r->name, r->file, r->line,
-                          e, strerror(-e));
+            char text[DUDA_ERRNO_TEXT_SIZE];
+            mk_worker_log(worker, MK_LOG_ERROR, "%s() in %s:%d answered %s", r->name, r->file, r->line,
+                          duda_errno_text(e, text));
             return e;
         }
     }
@@ -473,6 +480,8 @@ static enum mk_verdict start_request_handler(struct mk_request *request, struct 
         d->owner = &mount->service_entry->has;
         d->path = path;
         mk_request_set_data(request, d);
+        if (d->worker_ctx->records_traces)
+            duda_span_begin_handler(d);
     }
     if (d && !duda_scheduler_create_fiber(d))
         return duda_scheduler_run(d);

@@ -2,10 +2,13 @@
 #include "service/session_config.h"
 
 #include <dlfcn.h>
+#include <duda/store_backend.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "service/run_state.h"
 
 enum { SECRET_MIN = 32, KEY_FILE_MAX = 16 << 10 };
 
@@ -44,10 +47,13 @@ static const struct mk_conf_key keys[] = {
              "then duda_session_set() returns -EDQUOT."},
     {.name = "KeyFile",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
      MK_CONF_AT(struct duda_session_config, key_file),
-     .help = "Secrets that sign and seal cookies and session records, one line of at least 32 characters "
-             "each: the first signs new cookies, all of them verify old ones. Default: the environment "
-             "variable `DUDA_KEYS`, or else a random key that lives as long as the server."},
+     .help =
+         "Secrets that sign and seal cookies and session records, one line of at least 32 characters "
+         "each: the first signs new cookies, all of them verify old ones. Default: the environment "
+         "variable `DUDA_KEYS`, or else a random key that lives as long as the server; under `monkey run`, a "
+         "key of the project in the user's cache folder."},
 };
 
 const struct mk_conf_table duda_session_config_table = {
@@ -127,10 +133,10 @@ static bool get_server_key(struct mk_config *config, struct duda_session_config 
     struct own {
         bool is_made;
         unsigned char key[DUDA_COOKIE_CRYPTO_KEY];
-    } *own = mk_config_shared(config, "duda-key", sizeof *own);
+    } *own = duda_shared_memory(config, "duda-key", sizeof *own);
     if (!own)
         return false;
-    if (!own->is_made)
+    if (!own->is_made && !duda_run_state_read_key(own->key, sizeof own->key))
         mk_random(own->key, sizeof own->key);
     own->is_made = true;
     memcpy(v->own_key, own->key, DUDA_COOKIE_CRYPTO_KEY);
@@ -171,15 +177,15 @@ static bool map_shared_memory(struct mk_config *config, struct duda_session_conf
     char name[64];
     struct mk_buf b = mk_buf_fixed(name, sizeof name);
     mk_buf_addf(&b, "duda-sessions-%llu%c", (unsigned long long)v->n_max, 0);
-    void *memory = mk_config_shared(config, name, duda_session_shm_size((size_t)v->n_max));
+    void *memory = duda_shared_memory(config, name, duda_session_shm_size((size_t)v->n_max));
     if (memory)
         duda_session_shm_init(&v->shm, memory, (size_t)v->n_max);
     if (v->store == DUDA_SESSION_BACKEND_COOKIE)
-        v->ended = mk_config_shared(config, "duda-ended", sizeof *v->ended);
+        v->ended = duda_shared_memory(config, "duda-ended", sizeof *v->ended);
     if (v->ended)
         duda_revoked_sessions_init(v->ended);
     if (v->store == DUDA_SESSION_BACKEND_STORE)
-        v->creation_rate = mk_config_shared(config, "duda-begun", sizeof *v->creation_rate);
+        v->creation_rate = duda_shared_memory(config, "duda-begun", sizeof *v->creation_rate);
     if (v->creation_rate)
         duda_session_rate_init(v->creation_rate);
     return memory && (v->ended || v->store != DUDA_SESSION_BACKEND_COOKIE) &&

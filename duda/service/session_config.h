@@ -27,7 +27,9 @@ struct duda_session_config {
     bool has_secret; /* keys are configured, so other machines and the next start share them */
     size_t n_keys;   /* the first key signs and encrypts */
     unsigned char keys[DUDA_SESSION_KEYS_MAX][DUDA_COOKIE_CRYPTO_KEY];
-    unsigned char own_key[DUDA_COOKIE_CRYPTO_KEY]; /* key of this server, valid as long as its master runs */
+    unsigned char own_key
+        [DUDA_COOKIE_CRYPTO_KEY]; /* key of this server, valid as long as its master runs; under `monkey
+                                                      * run`, key of the project */
     struct duda_session_shm shm;
     struct duda_revoked_sessions *ended;     /* ended sessions, if sessions are in cookies; else NULL */
     struct duda_session_rate *creation_rate; /* rate of new sessions, if sessions are in a store; else NULL */

@@ -49,6 +49,13 @@ int duda_session_user(struct duda_ctx *d, mk_str *user)
     struct duda_session *s;
     int e = duda_session_open(d, &s);
     *user = e ? MK_STR_NULL : duda_session_own_value(s, DUDA_SESSION_USER);
+    return e;
+}
+
+/* Returns -ENOENT if no user is logged in. */
+static int require_user(struct duda_ctx *d, mk_str *user)
+{
+    int e = duda_session_user(d, user);
     return e ? e : user->p ? 0 : -ENOENT;
 }
 
@@ -63,7 +70,7 @@ int duda_session_add_alias(struct duda_ctx *d, mk_str alias)
 {
     struct duda_session *s;
     mk_str user = MK_STR_NULL;
-    int e = alias.len ? duda_session_user(d, &user) : -EINVAL;
+    int e = alias.len ? require_user(d, &user) : -EINVAL;
     e = e ? e : open_for_user(d, user, &s);
     return e ? e : duda_session_user_put_alias(s, user, alias);
 }
@@ -101,7 +108,7 @@ int duda_session_revoke_others(struct duda_ctx *d)
 {
     struct duda_session *s, list;
     mk_str generation, user = MK_STR_NULL;
-    int e = duda_session_user(d, &user);
+    int e = require_user(d, &user);
     e = e ? e : open_for_user(d, user, &s);
     e = e ? e : duda_session_user_revoke(s, user, &generation);
     e = e ? e : duda_session_put_pair(s, MK_STR(DUDA_SESSION_GENERATION), generation);

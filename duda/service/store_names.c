@@ -26,12 +26,12 @@ void duda_store_declare(struct mk_config *config, const void *section, mk_str na
         s->stores[s->n_stores++] = name;
 }
 
-void duda_store_require(struct mk_config *config, const void *section, mk_str name)
+void duda_store_require(struct mk_config *config, const void *section, const char *key, mk_str name)
 {
     const struct duda_plugin_config *s = mk_config_data(config, duda_worker_ctx_plugin());
     if (!s || s->n_stores == MK_LEN(s->stores) || is_store_declared(s, name))
         return;
-    mk_config_error(config, section, "Store", "no [KV] or [REDIS] has the Name `%.*s`", MK_STR_ARG(name));
+    mk_config_error(config, section, key, "no [KV] or [REDIS] has the Name `%.*s`", MK_STR_ARG(name));
     mk_config_suggest(config, name, s->stores, s->n_stores);
     if (section == s->session_config)
         mk_config_suggest(config, name, (const mk_str[]){MK_STR("memory"), MK_STR("cookie")}, 2);

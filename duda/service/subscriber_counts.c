@@ -24,6 +24,13 @@ static void clear_row(struct duda_subscriber_row *row)
     }
 }
 
+static void extend_rows(struct duda_subscriber_counts_memory *memory, uint32_t n)
+{
+    uint32_t before = LOAD(&memory->n_rows);
+    while (before < n && !atomic_compare_exchange_weak(&memory->n_rows, &before, n))
+        ;
+}
+
 /* A row whose process is not that of its crash slot belongs to an earlier worker. */
 void duda_subscriber_counts_open(struct duda_subscriber_counts *c,
                                  struct duda_subscriber_counts_memory *memory,
@@ -34,6 +41,7 @@ void duda_subscriber_counts_open(struct duda_subscriber_counts *c,
     if (!slot)
         return;
     size_t row = (size_t)(slot - &crash_table->crash_slots[0][0]);
+    extend_rows(memory, (uint32_t)row + 1);
     c->own = &memory->rows[row];
     c->own_pid = &memory->pids[row];
     if (LOAD(c->own_pid)) /* an unused row takes no memory */
@@ -107,19 +115,25 @@ static bool is_live(const struct duda_subscriber_counts *c, size_t row)
 {
     const struct duda_crash_slot *slots = &c->crash_table->crash_slots[0][0];
     int64_t pid = LOAD(&c->memory->pids[row]);
-    return pid && pid == LOAD(&slots[row].pid) && (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
+    return pid && pid == LOAD(&slots[row].pid) &&
+           (&c->memory->rows[row] == c->own || kill((pid_t)pid, 0) == 0 || errno != ESRCH);
+}
+
+static uint64_t count_in_row(const struct duda_subscriber_row *row, uint64_t hash)
+{
+    size_t at = find_entry(row, hash);
+    if (at == DUDA_SUBSCRIBER_TOPICS)
+        return 0;
+    uint64_t n = LOAD(&row->topics[at].n);
+    return LOAD(&row->topics[at].hash) == hash ? n : 0; /* the worker may have reused the entry meanwhile */
 }
 
 uint64_t duda_subscriber_counts_sum(const struct duda_subscriber_counts *c, mk_str topic)
 {
     uint64_t hash = hash_topic(c, topic), sum = 0;
-    for (size_t i = 0; i < DUDA_SUBSCRIBER_ROWS; i++) {
-        const struct duda_subscriber_row *row = &c->memory->rows[i];
-        if (!is_live(c, i)) /* most rows */
-            continue;
-        size_t at = find_entry(row, hash);
-        uint64_t n = at < DUDA_SUBSCRIBER_TOPICS ? LOAD(&row->topics[at].n) : 0;
-        if (n && LOAD(&row->topics[at].hash) == hash) /* the worker may have reused the entry meanwhile */
+    for (size_t i = 0, n_rows = LOAD(&c->memory->n_rows); i < n_rows; i++) {
+        uint64_t n = LOAD(&c->memory->pids[i]) ? count_in_row(&c->memory->rows[i], hash) : 0;
+        if (n && is_live(c, i)) /* last: it takes a system call for each other worker */
             sum += n;
     }
     return sum;

@@ -17,6 +17,7 @@ enum {
 struct duda_subscriber_counts_memory {
     struct mk_hash_key key; /* secret, because clients may choose names of topics */
     _Atomic uint32_t is_ready;
+    _Atomic uint32_t n_rows;                    /* rows that workers have had so far */
     _Atomic int64_t pids[DUDA_SUBSCRIBER_ROWS]; /* the process that has written the row; 0: none */
     struct duda_subscriber_row {
         struct {

@@ -42,8 +42,10 @@ bool duda_symbolizer_find_program(struct mk_config *config, struct duda_symboliz
     for (size_t i = 0; i < MK_LEN(programs) && !sources->addr2line; i++)
         if (access(programs[i], X_OK) == 0)
             sources->addr2line = programs[i];
+    static const char *const no_variables[] = {NULL};
     if (sources->addr2line)
-        mk_config_enable_subprocesses(config);
+        mk_config_allow_program(config, NULL, NULL,
+                                &(struct mk_program){.path = sources->addr2line, .variables = no_variables});
     return sources->addr2line;
 }
 

@@ -357,7 +357,8 @@ static void link_message(struct duda_topic_log_memory *m, struct topic *t, uint3
     struct message *new = message_at(m, i);
     uint64_t target = jump_target(new->number);
     new->prev = t->last;
-    new->jump = t->last &&target >= first_number(t) ? find_message(m, t, target) : 0;
+    bool has_target = t->last != 0 && target >= first_number(t);
+    new->jump = has_target ? find_message(m, t, target) : 0;
     *(t->last ? &message_at(m, t->last)->next : &t->first) = i;
     t->last = i;
     t->last_number = new->number;

@@ -10,6 +10,7 @@
 
 #include <duda.h>
 
+#include "service/denied_path.h"
 #include "service/forms.h"
 #include "service/request_body.h"
 
@@ -212,12 +213,20 @@ static int copy_and_link(struct duda_ctx *d, int fd, uint64_t offset, uint64_t s
     return e;
 }
 
+/* The service has chosen the path. If it is wrong, the fault is not that of the client, who must not get 403 or
+ * 404. */
+static int hide_path_error(int e)
+{
+    return e == -EACCES || e == -EPERM ? -EROFS : e == -ENOENT ? -ENOTDIR : e;
+}
+
 static int save_as(struct duda_ctx *d, int fd, uint64_t offset, uint64_t size, const char *path)
 {
     int e = copy_and_link(d, fd, offset, size, path);
     if (!e || e == -EEXIST || duda_cancelled(d))
         return e;
-    return duda_reason(d, e, "the content cannot be saved as %s: %s", path, strerror(-e));
+    return duda_reason(d, hide_path_error(e), "the content cannot be saved as %s: %s%s", path, strerror(-e),
+                       duda_denied_path_hint(e, true));
 }
 
 int duda_upload_save(struct duda_ctx *d, const struct mk_upload *u, const char *path)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "service/route_table.h"
+#include "text/template.h"
 
 #undef duda_url_for /* defined below, not called */
 
@@ -16,7 +17,8 @@ enum { URL_MAX = 8192, NUMBER_SIZE = 32, PARAMS_MAX = 64, PROBLEM_SIZE = 512 };
 /* A URL that is being built. */
 struct url_builder {
     struct duda_ctx *d;
-    const char *name;
+    const char *caller; /* the function or tag that messages name */
+    mk_str name;
     const struct duda_entry *params;
     size_t n;
     uint64_t used; /* bit set: the parameters that the pattern contains */
@@ -25,29 +27,30 @@ struct url_builder {
 
 static bool report_problem(struct url_builder *u, const char *problem, mk_str param)
 {
-    duda_log(u->d, MK_LOG_ERROR, "duda_url_for(\"%s\"): %s%s%.*s%s", u->name, problem, param.p ? " `" : "",
-             MK_STR_ARG(param), param.p ? "`" : "");
-    (void)duda_reason(u->d, -EINVAL, "duda_url_for(\"%s\"): %s%s%.*s%s", u->name, problem,
-                      param.p ? " `" : "", MK_STR_ARG(param), param.p ? "`" : "");
+    char text[PROBLEM_SIZE];
+    snprintf(text, sizeof text, "%s(\"%.*s\"): %s%s%.*s%s", u->caller, MK_STR_ARG(u->name), problem,
+             param.p ? " `" : "", MK_STR_ARG(param), param.p ? "`" : "");
+    duda_log(u->d, MK_LOG_ERROR, "%s", text);
+    (void)duda_reason(u->d, -EINVAL, "%s", text);
     return false;
 }
 
 /* ---- The route ---- */
 
-static bool has_name(const struct duda_route *r, const char *name)
+static mk_str name_of_route(const struct duda_route *r)
 {
-    return strcmp(r->url_name ? r->url_name : r->name, name) == 0;
+    return mk_str_from_c(r->url_name ? r->url_name : r->name);
 }
 
 /* Returns the first route with this name. *other is then a route with the same name and another pattern; NULL:
  * there is none. */
-static const struct duda_route_entry *find_named_route(const struct duda_route_table *t, const char *name,
+static const struct duda_route_entry *find_named_route(const struct duda_route_table *t, mk_str name,
                                                        const struct duda_route_entry **other)
 {
     const struct duda_route_entry *found = NULL, *entry;
     *other = NULL;
     for (size_t i = 0; t && !*other && (entry = duda_route_table_at(t, i)); i++) {
-        if (!has_name(entry->route, name))
+        if (!mk_str_eq(name_of_route(entry->route), name))
             continue;
         if (!found)
             found = entry;
@@ -79,18 +82,16 @@ static const struct duda_route_entry *find_route(struct url_builder *u)
 
 /* ---- At load ---- */
 
-static void suggest_route_name(struct mk_config *config, const struct duda_route_table *t, const char *name)
+static void suggest_route_name(struct mk_config *config, const struct duda_route_table *t, mk_str name)
 {
     size_t n = 0;
     while (duda_route_table_at(t, n))
         n++;
     mk_str *names = mk_config_alloc(config, (n + 1) * sizeof *names);
-    for (size_t i = 0; names && i < n; i++) {
-        const struct duda_route *r = duda_route_table_at(t, i)->route;
-        names[i] = mk_str_from_c(r->url_name ? r->url_name : r->name);
-    }
+    for (size_t i = 0; names && i < n; i++)
+        names[i] = name_of_route(duda_route_table_at(t, i)->route);
     if (names)
-        mk_config_suggest(config, mk_str_from_c(name), names, n);
+        mk_config_suggest(config, name, names, n);
 }
 
 void duda_url_check_names(struct mk_config *config, const struct duda_service *service,
@@ -100,28 +101,79 @@ void duda_url_check_names(struct mk_config *config, const struct duda_service *s
         const struct duda_url_use *use = *at;
         const struct duda_route_entry *other, *found;
         char text[PROBLEM_SIZE] = "no route has this name";
-        if (!use || !use->name || ((found = find_named_route(t, use->name, &other)) && !other))
+        if (!use || !use->name || ((found = find_named_route(t, mk_str_from_c(use->name), &other)) && !other))
             continue;
         if (found)
             format_ambiguity(text, found->route, other->route);
         mk_config_warn(config, NULL, NULL, "%s:%d: duda_url_for(\"%s\"): %s", use->file, use->line, use->name,
                        text);
         if (!found)
-            suggest_route_name(config, t, use->name);
+            suggest_route_name(config, t, mk_str_from_c(use->name));
     }
 }
 
-/* ---- The prefix ---- */
+struct template_check {
+    struct mk_config *config;
+    const struct duda_route_table *table;
+};
 
-mk_str duda_url_mount_prefix(struct duda_ctx *d)
+static bool is_param_segment(mk_str segment)
 {
-    mk_str path;
-    if (!d->request)
-        return MK_STR("");
-    for (size_t i = 0; (path = mk_request_path_at(d->request, i)).p; i++)
-        if (d->path.p >= path.p && d->path.p <= path.p + path.len)
-            return mk_str_first(path, (size_t)(d->path.p - path.p));
-    return mk_request_path(d->request); /* the path is the prefix itself */
+    return segment.len > 1 && (segment.p[0] == ':' || segment.p[0] == '*');
+}
+
+/* Returns the name of `:name`, `:name<int>` or `*name`. */
+static mk_str name_of_segment(mk_str segment)
+{
+    mk_str rest = mk_str_skip(segment, 1);
+    return mk_str_cut(&rest, '<');
+}
+
+static bool has_param(const struct duda_template_url *url, mk_str name)
+{
+    for (size_t i = 0; i < url->n_params; i++)
+        if (mk_str_eq(mk_str_from_c(url->params[i].name), name))
+            return true;
+    return false;
+}
+
+/* Returns the name of the first parameter of the pattern that the tag lacks; absent: it lacks none. */
+static mk_str find_missing_param(const struct duda_template_url *url, mk_str pattern)
+{
+    while (pattern.p) {
+        mk_str segment = mk_str_cut(&pattern, '/');
+        if (is_param_segment(segment) && !has_param(url, name_of_segment(segment)))
+            return name_of_segment(segment);
+    }
+    return MK_STR_NULL;
+}
+
+static void check_template_url(void *ctx, const struct duda_template_url *url)
+{
+    struct template_check *check = ctx;
+    char text[PROBLEM_SIZE] = "no route has this name", place[PROBLEM_SIZE];
+    struct mk_buf at = mk_buf_fixed(place, sizeof place);
+    const struct duda_route_entry *other, *found = find_named_route(check->table, url->route, &other);
+    mk_str missing = found ? find_missing_param(url, found->pattern) : MK_STR_NULL;
+    if (found && !other && !missing.p)
+        return;
+    if (found && other)
+        format_ambiguity(text, found->route, other->route);
+    else if (found)
+        snprintf(text, sizeof text, "the pattern needs the parameter `%.*s`", MK_STR_ARG(missing));
+    duda_template_position(url->tmpl, url->at, &at);
+    mk_config_warn(check->config, NULL, NULL, "templates/%.*surl_for \"%.*s\": %s",
+                   MK_STR_ARG(mk_buf_str(&at)), MK_STR_ARG(url->route), text);
+    if (!found)
+        suggest_route_name(check->config, check->table, url->route);
+}
+
+void duda_url_check_templates(struct mk_config *config, const struct duda_templates *templates,
+                              const struct duda_route_table *t)
+{
+    struct template_check check = {.config = config, .table = t};
+    if (templates)
+        duda_templates_visit_urls(templates, check_template_url, &check);
 }
 
 /* ---- Values ---- */
@@ -217,7 +269,7 @@ static bool add_path(struct url_builder *u, mk_str pattern)
     while (rest.p) {
         mk_str segment = mk_str_cut(&rest, '/');
         mk_buf_add_char(&u->out, '/');
-        if (segment.len > 1 && (segment.p[0] == ':' || segment.p[0] == '*')) {
+        if (is_param_segment(segment)) {
             if (!add_param(u, segment))
                 return false;
         } else {
@@ -247,22 +299,53 @@ static bool add_query(struct url_builder *u)
     return true;
 }
 
+static bool build_url(struct url_builder *u)
+{
+    const struct duda_route_entry *entry = find_route(u);
+    bool good =
+        entry && (u->n <= PARAMS_MAX || report_problem(u, "there are more than 64 parameters", MK_STR_NULL));
+    if (good)
+        mk_url_escape(&u->out, duda_url_mount_prefix(u->d));
+    good = good && add_path(u, entry->pattern) && add_query(u);
+    if (good && u->out.failed)
+        (void)report_problem(u, "the URL is too long, or memory is exhausted", MK_STR_NULL);
+    return good && !u->out.failed;
+}
+
 mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value params)
 {
-    struct url_builder u = {.d = d, .name = name, .out = mk_buf_growing(URL_MAX)};
+    struct url_builder u = {
+        .d = d, .caller = "duda_url_for", .name = mk_str_from_c(name), .out = mk_buf_growing(URL_MAX)};
     if (params.kind == DUDA_VALUE_MAP) {
         u.params = params.of.map;
         u.n = params.n;
     }
-    const struct duda_route_entry *entry = find_route(&u);
-    bool good =
-        entry && (u.n <= PARAMS_MAX || report_problem(&u, "there are more than 64 parameters", MK_STR_NULL));
-    if (good)
-        mk_url_escape(&u.out, duda_url_mount_prefix(d));
-    good = good && add_path(&u, entry->pattern) && add_query(&u);
-    if (good && u.out.failed)
-        (void)report_problem(&u, "the URL is too long, or memory is exhausted", MK_STR_NULL);
-    mk_str url = good && !u.out.failed ? duda_strdup(d, mk_buf_str(&u.out)) : MK_STR_NULL;
+    mk_str url = build_url(&u) ? duda_strdup(d, mk_buf_str(&u.out)) : MK_STR_NULL;
     mk_buf_free(&u.out);
     return url;
+}
+
+mk_str duda_mount_url(struct duda_ctx *d, mk_str path)
+{
+    mk_str prefix = duda_url_mount_prefix(d);
+    if (!prefix.len || !mk_str_starts(path, MK_STR("/")) || mk_str_starts(path, MK_STR("//")))
+        return path;
+    struct mk_buf out = mk_buf_growing(URL_MAX);
+    mk_url_escape(&out, prefix);
+    mk_buf_add(&out, path);
+    mk_str url = out.failed ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&out));
+    mk_buf_free(&out);
+    return url;
+}
+
+int duda_url_append(struct duda_ctx *d, mk_str name, const struct duda_entry *params, size_t n,
+                    struct mk_buf *out)
+{
+    struct url_builder u = {
+        .d = d, .caller = "url_for", .name = name, .params = params, .n = n, .out = mk_buf_growing(URL_MAX)};
+    bool good = build_url(&u);
+    if (good)
+        mk_buf_add(out, mk_buf_str(&u.out));
+    mk_buf_free(&u.out);
+    return good ? 0 : -EINVAL;
 }

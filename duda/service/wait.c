@@ -198,18 +198,12 @@ int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, duda_
 /* Development mode: the copy that the thread gets must contain no pointer to data of the handler. */
 static void check_job(struct duda_ctx *d, const char *job, size_t size)
 {
-    for (size_t at = 0; at + sizeof(void *) <= size; at += sizeof(void *)) {
-        const void *p;
-        memcpy(&p, job + at, sizeof p);
-        if (!duda_memory_contains(d, p))
-            continue;
+    size_t at = duda_memory_find_pointer(d, job, size);
+    if (at < size)
         duda_log(d, MK_LOG_ERROR,
                  "duda_offload(): byte %zu of the job is a pointer to the stack or memory of the handler, "
-                 "which the "
-                 "thread may use after the handler has ended: copy the data into the job",
+                 "which the thread may use after the handler has ended: copy the data into the job",
                  at);
-        return;
-    }
 }
 
 int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work, void *job,

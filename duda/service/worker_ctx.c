@@ -17,6 +17,17 @@
 enum { LOOK_MS = 1000 };
 
 static const struct mk_plugin *self;
+static const struct mk_config *loading;
+
+void duda_worker_ctx_set_loading(const struct mk_config *config)
+{
+    loading = config;
+}
+
+bool duda_worker_ctx_is_loading(const struct mk_config *config)
+{
+    return loading == config;
+}
 
 void duda_worker_ctx_set_plugin(const struct mk_plugin *plugin)
 {
@@ -106,6 +117,7 @@ int duda_worker_ctx_new(struct mk_worker *worker, const struct duda_plugin_confi
     mk_timer_init(&worker_ctx->sse_timer, NULL);
     mk_timer_init(&worker_ctx->topic_timer, NULL);
     mk_timer_init(&worker_ctx->memory_timer, NULL);
+    worker_ctx->records_traces = mk_worker_records_traces(worker);
     worker_ctx->sources = &settings->sources;
     worker_ctx->rules = &settings->rules;
     worker_ctx->sse_keep_alive_ms = settings->sse_keep_alive_ms;

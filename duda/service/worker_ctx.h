@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "service/crash_table.h"
+#include "service/data_checks.h"
 #include "service/duda_ctx.h"
 #include "service/symbolizer.h"
 #include "service/topic_log.h"
@@ -26,6 +27,7 @@ struct duda_plugin_config {
     struct duda_session_config *session_config;
     mk_str stores[DUDA_STORES_MAX]; /* provided by sections of packages */
     size_t n_stores;
+    struct duda_data_checks data_checks;
     const void *section; /* [DUDA] */
     const struct duda_shares *shares;
     mk_str services[DUDA_SERVICES_MAX];
@@ -41,6 +43,11 @@ struct duda_plugin_config {
 void duda_worker_ctx_set_plugin(const struct mk_plugin *plugin);
 
 const struct mk_plugin *duda_worker_ctx_plugin(void);
+
+/* Sets the configuration for which this copy of Duda is loading; NULL: it has been loaded. Until then, its
+ * settings are missing. */
+void duda_worker_ctx_set_loading(const struct mk_config *config);
+bool duda_worker_ctx_is_loading(const struct mk_config *config);
 
 struct duda_worker_ctx *duda_worker_ctx(struct mk_worker *worker);
 

@@ -182,14 +182,16 @@ static void bind_field(struct form_binding *r, const struct duda_schema_field *m
 {
     mk_str text = mk_form_get(r->fields, name);
     bool keeps_empty = m->kind == DUDA_KIND_STRING && m->min_length == 0;
-    bool is_there = text.p && (text.len || keeps_empty);
-    duda_schema_field_set_present(m, base, is_there);
-    if (is_there) {
+    if (text.p && (text.len || keeps_empty)) {
+        duda_schema_field_set_present(m, base, true);
         add_rejection(r, path, name, m, false, store_field_value(r, m, (char *)base + m->offset, text));
-    } else if (m->kind == DUDA_KIND_BOOL) {
+    } else if (m->kind == DUDA_KIND_BOOL) { /* an unchecked checkbox */
+        duda_schema_field_set_present(m, base, false);
         memcpy((char *)base + m->offset, &(bool){false}, sizeof(bool));
     } else if (!m->optional) {
         add_rejection(r, path, name, m, false, (struct duda_rejection){.code = "required"});
+    } else if (text.p) { /* an empty field */
+        (void)duda_schema_field_clear(m, base);
     }
 }
 

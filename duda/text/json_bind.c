@@ -326,15 +326,28 @@ static bool read_list(struct duda_json_cursor *c, const struct duda_schema_field
 
 /* ---- Objects ---- */
 
+/* Reads the null of an optional member. A merge patch must not seem to clear a member that cannot be empty. */
+static bool read_null(struct duda_json_cursor *c, const struct duda_schema_field *m, void *base, size_t at,
+                      const struct duda_field_path *path)
+{
+    return duda_schema_field_clear(m, base) || !c->is_merge || add_rule_error(c, at, path, m, false, "type");
+}
+
+/* Reads the value of a member. A list, a map, and an object that the struct lacks are replaced as a whole,
+ * even by a merge patch. */
 static bool read_field_value(struct duda_json_cursor *c, const struct duda_schema_field *m, void *base,
                              const struct duda_field_path *path)
 {
-    if (m->optional && mk_json_reader_peek(&c->r) == 'n' && mk_json_reader_literal(&c->r, MK_STR("null"))) {
-        duda_schema_field_set_present(m, base, false);
-        return true;
-    }
+    bool is_merge = c->is_merge, is_null = m->optional && mk_json_reader_peek(&c->r) == 'n';
+    size_t begin = c->r.at;
+    if (is_null && mk_json_reader_literal(&c->r, MK_STR("null")))
+        return read_null(c, m, base, begin, path);
+    c->is_merge = is_merge && !m->is_list && duda_schema_field_is_present(m, base);
     duda_schema_field_set_present(m, base, true);
-    return m->is_list ? read_list(c, m, base, path) : read_single_value(c, m, (char *)base + m->offset, path);
+    bool ok =
+        m->is_list ? read_list(c, m, base, path) : read_single_value(c, m, (char *)base + m->offset, path);
+    c->is_merge = is_merge;
+    return ok;
 }
 
 static bool read_unknown_member(struct duda_json_cursor *c, const struct duda_schema *schema, mk_str name,
@@ -385,18 +398,16 @@ static bool read_object_member(struct duda_json_cursor *c, const struct duda_sch
     return read_field_value(c, m, base, &here);
 }
 
-static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_schema *schema, void *base,
+/* An optional member that the text lacks stays as it is, and so does its presence flag. */
+static bool check_missing_fields(struct duda_json_cursor *c, const struct duda_schema *schema,
                                  const struct duda_field_path *path, struct seen_fields *seen_fields,
                                  size_t begin)
 {
     for (size_t i = 0; i < schema->n && i < DUDA_SCHEMA_FIELDS_MAX; i++) {
         const struct duda_schema_field *m = duda_schema_field_at(schema, i);
         struct duda_field_path here = {.up = path, .name = duda_schema_field_name(m)};
-        if (mark_seen(seen_fields, i))
-            continue;
-        if (m->optional)
-            duda_schema_field_set_present(m, base, false);
-        else if (!add_rule_error(c, begin, &here, m, m->is_list, "required"))
+        if (!mark_seen(seen_fields, i) && !m->optional &&
+            !add_rule_error(c, begin, &here, m, m->is_list, "required"))
             return false;
     }
     return true;
@@ -432,7 +443,7 @@ static bool read_object(struct duda_json_cursor *c, const struct duda_schema *sc
     if (c->r.error)
         return false;
     mk_json_reader_leave(&c->r);
-    return check_missing_fields(c, schema, base, path, &seen_fields, begin) &&
+    return (c->is_merge || check_missing_fields(c, schema, path, &seen_fields, begin)) &&
            run_struct_check(c, schema, base, path, begin);
 }
 
@@ -445,14 +456,28 @@ static int finish_reading(struct duda_json_cursor *c, bool good)
     return duda_json_cursor_finish(c);
 }
 
-int duda_json_read(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
-                   const struct mk_json_limits *limits, void *out, struct duda_validation_errors *errors)
+static int read_struct(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
+                       const struct mk_json_limits *limits, void *out, bool is_merge,
+                       struct duda_validation_errors *errors)
 {
     struct duda_json_cursor c;
     if (!duda_json_cursor_init(&c, text, memory, limits, errors))
         return duda_json_cursor_finish(&c);
+    c.is_merge = is_merge;
     const struct duda_schema_field whole = {.kind = DUDA_KIND_OBJECT, .schema = schema, .size = schema->size};
     return finish_reading(&c, read_single_value(&c, &whole, out, NULL));
+}
+
+int duda_json_read(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
+                   const struct mk_json_limits *limits, void *out, struct duda_validation_errors *errors)
+{
+    return read_struct(text, schema, memory, limits, out, false, errors);
+}
+
+int duda_json_merge(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
+                    const struct mk_json_limits *limits, void *out, struct duda_validation_errors *errors)
+{
+    return read_struct(text, schema, memory, limits, out, true, errors);
 }
 
 int duda_json_read_list(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,

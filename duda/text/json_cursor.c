@@ -7,7 +7,7 @@ bool duda_json_cursor_init(struct duda_json_cursor *c, mk_str text, const struct
                            const struct mk_json_limits *limits, struct duda_validation_errors *errors)
 {
     c->errors = errors;
-    c->is_invalid = false;
+    c->is_invalid = c->is_merge = false;
     errors->n = 0;
     return mk_json_reader_init(&c->r, text, memory, limits, &c->info);
 }
@@ -20,6 +20,8 @@ bool duda_json_cursor_add_error(struct duda_json_cursor *c, size_t at, const str
         return false;
     bool added = duda_validation_errors_add(errors, c->r.memory, violation);
     struct duda_validation_error *error = &errors->items[errors->n - 1];
+    if (violation->field && violation->field->message) /* a text for users, whom a position would confuse */
+        return added;
     mk_json_position(c->r.text, at, &error->line, &error->column);
     return added;
 }

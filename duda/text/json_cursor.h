@@ -12,6 +12,7 @@ struct duda_json_cursor {
     struct mk_json_error info; /* of r.error, which stops the parser at once */
     struct duda_validation_errors *errors;
     bool is_invalid; /* there are validation errors, after which parsing continues */
+    bool is_merge;   /* the text is a merge patch: any member may be absent */
 };
 
 /* Prepares the cursor. Returns false if the text is too long. */

@@ -358,6 +358,18 @@ void duda_schema_field_describe(struct mk_buf *out, const struct duda_schema_fie
 
 /* ---- Fields of structs ---- */
 
+bool duda_schema_field_clear(const struct duda_schema_field *m, void *base)
+{
+    bool is_text = m->kind == DUDA_KIND_STRING || m->kind == DUDA_KIND_BYTES || m->kind == DUDA_KIND_JSON_RAW;
+    if (!is_text && !m->is_list && !m->presence_offset)
+        return false;
+    memset((char *)base + m->offset, 0, m->is_list ? sizeof(void *) : m->size);
+    if (m->is_list)
+        memset((char *)base + m->count_offset, 0, sizeof(size_t));
+    duda_schema_field_set_present(m, base, false);
+    return true;
+}
+
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name)
 {
     for (size_t i = 0; i < schema->n; i++)

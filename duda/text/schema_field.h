@@ -39,6 +39,10 @@ struct duda_value duda_schema_field_value(const struct duda_schema_field *m, con
 struct duda_value duda_schema_field_value_at(const struct duda_schema_field *m, const void *at);
 /* Returns the value of one list element of an integer field, or of the field itself if it is not a list. */
 struct duda_integer duda_schema_field_integer(const struct duda_schema_field *m, const void *at);
+/* Clears an optional member, as null in JSON does: no value, and the presence flag is false. Returns false, and
+ * changes nothing, if the member always has a value: a number, a bool, an enum, a time or an object without a
+ * presence flag. */
+bool duda_schema_field_clear(const struct duda_schema_field *m, void *base);
 /* Returns the index of the field with that name, or MK_STR_NONE. */
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name);
 /* Describes what an element must be, "an integer from 0 to 150", or, with `list`, the list: "a list of at

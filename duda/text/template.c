@@ -6,6 +6,8 @@
 #include <monkey/utf8.h>
 
 #include "text/template_filter.h"
+#include "text/template_name.h"
+#include "text/template_url.h"
 
 enum { MARK_MAX = 16 };
 
@@ -41,21 +43,6 @@ static bool report_error(struct template_compiler *c, size_t at, const char *fmt
     return false;
 }
 
-static bool is_loop_variable(mk_str name)
-{
-    return mk_str_eq(name, MK_STR("@index")) || mk_str_eq(name, MK_STR("@number")) ||
-           mk_str_eq(name, MK_STR("@first")) || mk_str_eq(name, MK_STR("@last"));
-}
-
-static enum duda_template_lookup lookup_of_name(mk_str name)
-{
-    return mk_str_eq(name, MK_STR("."))            ? DUDA_LOOKUP_SELF
-           : is_loop_variable(name)                ? DUDA_LOOKUP_LOOP
-           : mk_str_starts(name, MK_STR("@"))      ? DUDA_LOOKUP_GLOBAL
-           : mk_str_find(name, '.') != MK_STR_NONE ? DUDA_LOOKUP_PATH
-                                                   : DUDA_LOOKUP_MEMBER;
-}
-
 static struct duda_template_node *add_node(struct template_compiler *c, enum duda_template_node_kind kind,
                                            mk_str text, size_t at)
 {
@@ -70,11 +57,11 @@ static struct duda_template_node *add_node(struct template_compiler *c, enum dud
         t->nodes = nodes;
         t->cap = cap;
     }
-    t->nodes[t->n] = (struct duda_template_node){.kind = kind,
-                                                 .lookup = kind == DUDA_NODE_TEXT ? DUDA_LOOKUP_MEMBER
-                                                                                  : lookup_of_name(text),
-                                                 .text = text,
-                                                 .at = at};
+    t->nodes[t->n] = (struct duda_template_node){
+        .kind = kind,
+        .lookup = kind == DUDA_NODE_TEXT ? DUDA_LOOKUP_MEMBER : duda_template_lookup_of(text),
+        .text = text,
+        .at = at};
     return &t->nodes[t->n++];
 }
 
@@ -121,18 +108,6 @@ static bool tag_ends_line(const struct template_compiler *c, size_t *next)
 }
 
 /* ---- Tags ---- */
-
-static bool is_tag_name(mk_str s)
-{
-    if (mk_str_eq(s, MK_STR(".")))
-        return true;
-    for (size_t i = 0; i < s.len; i++) {
-        bool dot = s.p[i] == '.';
-        if ((unsigned char)s.p[i] <= ' ' || (dot && (i == 0 || i + 1 == s.len || s.p[i + 1] == '.')))
-            return false;
-    }
-    return s.len > 0;
-}
 
 static bool open_section(struct template_compiler *c, enum duda_template_node_kind kind, mk_str name,
                          size_t tag)
@@ -266,7 +241,7 @@ static bool add_filtered_value(struct template_compiler *c, mk_str inner, bool u
         text = trim_spaces(mk_str_first(inner, bar == MK_STR_NONE ? inner.len : bar));
         inner = mk_str_skip(inner, bar == MK_STR_NONE ? inner.len : bar);
     }
-    if (!is_literal && (!is_tag_name(text) || !inner.len))
+    if (!is_literal && (!duda_template_is_name(text) || !inner.len))
         return report_error(c, tag, "expected a name in the tag, not `%.*s`",
                             MK_STR_ARG(mk_str_first(text, 64)));
     const char *error = duda_template_filter_parse(inner, calls, &n);
@@ -281,6 +256,38 @@ static bool add_filtered_value(struct template_compiler *c, mk_str inner, bool u
     node->is_literal = is_literal;
     node->calls.first = first;
     node->calls.n = n;
+    return true;
+}
+
+static bool append_params(struct duda_template *t, const struct duda_template_param *params, size_t n)
+{
+    if (!n)
+        return true;
+    struct duda_template_param *all = mk_mem_realloc(t->params, (t->n_params + n) * sizeof *all);
+    if (!all)
+        return false;
+    memcpy(all + t->n_params, params, n * sizeof *params);
+    t->params = all;
+    t->n_params += n;
+    return true;
+}
+
+/* Handles `url_for "route" name=value ...`. */
+static bool add_url(struct template_compiler *c, mk_str inner, bool unescaped, size_t tag)
+{
+    struct duda_template_param params[DUDA_TEMPLATE_PARAMS_MAX];
+    size_t n = 0, first = c->t->n_params;
+    mk_str route;
+    /* The copy of the source is writable through `name`, which precedes it in the same allocation. */
+    const char *error = duda_template_url_parse(c->t->name, inner, &route, params, &n);
+    if (error)
+        return report_error(c, tag, "%s", error);
+    struct duda_template_node *node =
+        add_node(c, unescaped ? DUDA_NODE_URL_UNESCAPED : DUDA_NODE_URL, route, tag);
+    if (!node || !append_params(c->t, params, n))
+        return false;
+    node->params.first = first;
+    node->params.n = n;
     return true;
 }
 
@@ -328,9 +335,11 @@ static bool add_tag(struct template_compiler *c, const struct tag *tag)
     mk_str name = trim_spaces(tag->inner);
     if (is_else_tag(tag))
         return add_else(c, tag->begin);
-    if (is_value_tag(tag) && (!is_tag_name(name) || mk_str_find(name, '|') != MK_STR_NONE))
+    if (is_value_tag(tag) && duda_template_is_url(name))
+        return add_url(c, name, tag->sign, tag->begin);
+    if (is_value_tag(tag) && (!duda_template_is_name(name) || mk_str_find(name, '|') != MK_STR_NONE))
         return add_filtered_value(c, name, tag->sign, tag->begin);
-    if (!is_tag_name(name))
+    if (!duda_template_is_name(name))
         return report_error(c, tag->begin, "expected a name in the tag, not `%.*s`",
                             MK_STR_ARG(mk_str_first(name, 64)));
     switch (tag->sign) {
@@ -395,6 +404,7 @@ void duda_template_free(struct duda_template *t)
         return;
     mk_mem_free(t->nodes);
     mk_mem_free(t->calls);
+    mk_mem_free(t->params);
     mk_mem_free(t->name);
     mk_mem_free(t);
 }

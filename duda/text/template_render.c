@@ -96,33 +96,32 @@ static bool look_up_path(const struct frame *frame, mk_str path, struct duda_val
     return found;
 }
 
-static int look_up_global(const struct rendering *r, const struct duda_template_node *node,
-                          struct duda_value *out)
+static int look_up_global(const struct rendering *r, mk_str name, struct duda_value *out)
 {
     int (*find)(void *, mk_str, struct duda_value *) = r->options->find_global;
-    return find ? find(r->options->ctx, mk_str_skip(node->text, 1), out) : -ENOENT;
+    return find ? find(r->options->ctx, mk_str_skip(name, 1), out) : -ENOENT;
 }
 
 /* Returns 0; -ENOENT: there is no such value; or the error with which find_global() has failed. */
 static int look_up_name(const struct rendering *r, const struct frame *frame,
-                        const struct duda_template_node *node, struct duda_value *out)
+                        enum duda_template_lookup lookup, mk_str name, struct duda_value *out)
 {
     bool found = false;
-    switch (node->lookup) {
+    switch (lookup) {
     case DUDA_LOOKUP_MEMBER:
-        found = look_up_member(frame, node->text, out);
+        found = look_up_member(frame, name, out);
         break;
     case DUDA_LOOKUP_PATH:
-        found = look_up_path(frame, node->text, out);
+        found = look_up_path(frame, name, out);
         break;
     case DUDA_LOOKUP_SELF:
         *out = frame->value;
         return 0;
     case DUDA_LOOKUP_LOOP:
-        found = look_up_loop_variable(frame, node->text, out);
+        found = look_up_loop_variable(frame, name, out);
         break;
     case DUDA_LOOKUP_GLOBAL:
-        return look_up_global(r, node, out);
+        return look_up_global(r, name, out);
     }
     return found ? 0 : -ENOENT;
 }
@@ -130,7 +129,7 @@ static int look_up_name(const struct rendering *r, const struct frame *frame,
 static int find_value(struct rendering *r, const struct duda_template_node *node, const struct frame *frame,
                       struct duda_value *out)
 {
-    int e = look_up_name(r, frame, node, out);
+    int e = look_up_name(r, frame, node->lookup, node->text, out);
     if (e != -ENOENT)
         return e ? report_error(r, node, e, "cannot be read") : 0;
     *out = duda_value_null();
@@ -212,7 +211,8 @@ static int render_filtered(struct rendering *r, const struct duda_template_node 
 {
     struct duda_value v = duda_value_text(node->text);
     int e = 0;
-    if (!node->is_literal && has_default(r, node) && look_up_name(r, frame, node, &v) == -ENOENT)
+    if (!node->is_literal && has_default(r, node) &&
+        look_up_name(r, frame, node->lookup, node->text, &v) == -ENOENT)
         v = duda_value_null();
     else if (!node->is_literal)
         e = find_value(r, node, frame, &v);
@@ -226,6 +226,41 @@ static int render_filtered(struct rendering *r, const struct duda_template_node 
     }
     if (!e)
         write_value(r, &v, node->kind == DUDA_NODE_FILTERED_UNESCAPED);
+    return e;
+}
+
+/* ---- URLs of routes ---- */
+
+static int find_param(const struct rendering *r, const struct duda_template_node *node,
+                      const struct duda_template_param *param, const struct frame *frame,
+                      struct duda_value *out)
+{
+    *out = duda_value_text(param->value);
+    int e = param->is_literal ? 0 : look_up_name(r, frame, param->lookup, param->value, out);
+    if (e == -ENOENT) {
+        *out = duda_value_null();
+        return report_missing_name(r, node, "has a parameter whose value is unknown here");
+    }
+    return e ? report_error(r, node, e, "has a parameter that cannot be read") : 0;
+}
+
+static int render_url(struct rendering *r, const struct duda_template_node *node, const struct frame *frame)
+{
+    struct duda_entry params[DUDA_TEMPLATE_PARAMS_MAX];
+    struct mk_buf url = mk_buf_growing(FILTERED_MAX);
+    int e = r->options->url_for ? 0 : report_error(r, node, -EINVAL, "names a route, but there are none");
+    for (size_t i = 0; i < node->params.n && !e; i++) {
+        const struct duda_template_param *param = &r->t->params[node->params.first + i];
+        params[i].name = param->name;
+        e = find_param(r, node, param, frame, &params[i].value);
+    }
+    if (!e && r->options->url_for(r->options->ctx, node->text, params, node->params.n, &url))
+        e = report_missing_name(r, node, "has no URL with these parameters");
+    struct duda_value v = duda_value_text(url.len ? mk_buf_str(&url) : MK_STR(""));
+    if (!e)
+        write_value(r, &v, node->kind == DUDA_NODE_URL_UNESCAPED);
+    r->out->failed |= url.failed;
+    mk_buf_free(&url);
     return e;
 }
 
@@ -406,6 +441,10 @@ static int render_nodes(struct rendering *r, size_t from, size_t to, const struc
         case DUDA_NODE_FILTERED:
         case DUDA_NODE_FILTERED_UNESCAPED:
             e = render_filtered(r, node, frame);
+            break;
+        case DUDA_NODE_URL:
+        case DUDA_NODE_URL_UNESCAPED:
+            e = render_url(r, node, frame);
             break;
         case DUDA_NODE_PARENT:
             e = render_parent(r, node, i, frame);

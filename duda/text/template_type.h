@@ -14,8 +14,10 @@ enum duda_template_node_kind {
     DUDA_NODE_PARTIAL,
     DUDA_NODE_FILTERED,           /* a value with filters */
     DUDA_NODE_FILTERED_UNESCAPED, /* the same, unescaped */
-    DUDA_NODE_ELSE,               /* separates the two branches of a section */
-    DUDA_NODE_PARENT,             /* contains the blocks that replace those of the parent */
+    DUDA_NODE_URL,                /* the URL of a route */
+    DUDA_NODE_URL_UNESCAPED,
+    DUDA_NODE_ELSE,   /* separates the two branches of a section */
+    DUDA_NODE_PARENT, /* contains the blocks that replace those of the parent */
     DUDA_NODE_BLOCK
 };
 
@@ -31,7 +33,8 @@ enum duda_template_filter {
     DUDA_FILTER_URL
 };
 
-enum { DUDA_TEMPLATE_CALLS_MAX = 8 }; /* filters of one tag */
+enum { DUDA_TEMPLATE_CALLS_MAX = 8 };   /* filters of one tag */
+enum { DUDA_TEMPLATE_PARAMS_MAX = 16 }; /* parameters of one URL */
 
 struct duda_template_call {
     enum duda_template_filter filter;
@@ -48,6 +51,14 @@ enum duda_template_lookup {
     DUDA_LOOKUP_GLOBAL, /* any other name that begins with `@` */
 };
 
+/* A parameter of `{{url_for "name" id=issue.id}}`. */
+struct duda_template_param {
+    const char *name;
+    mk_str value; /* text, or the name of a value */
+    enum duda_template_lookup lookup;
+    bool is_literal; /* `value` is the text */
+};
+
 struct duda_template_node {
     enum duda_template_node_kind kind;
     enum duda_template_lookup lookup;
@@ -60,6 +71,9 @@ struct duda_template_node {
         struct {
             size_t first, n;
         } calls; /* for a value with filters: its calls in struct duda_template */
+        struct {
+            size_t first, n;
+        } params; /* for a URL: its parameters in struct duda_template */
     };
     size_t end; /* for a section, parent or block: index of the node after its last inner node */
     size_t at;  /* offset of the tag in the source */
@@ -72,6 +86,8 @@ struct duda_template {
     size_t n, cap;
     struct duda_template_call *calls;
     size_t n_calls;
+    struct duda_template_param *params;
+    size_t n_params;
 };
 
 #endif

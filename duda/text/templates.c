@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-#include "text/template_type.h"
+#include "text/template.h"
 
 struct duda_templates {
     struct duda_template **at;
@@ -49,6 +49,30 @@ const struct duda_template *duda_templates_find(const struct duda_templates *set
 {
     struct duda_template **slot = find_template_slot(set, name);
     return slot ? *slot : NULL;
+}
+
+static void visit_urls_of_template(const struct duda_template *t,
+                                   void (*visit)(void *ctx, const struct duda_template_url *url), void *ctx)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct duda_template_node *node = &t->nodes[i];
+        if (node->kind != DUDA_NODE_URL && node->kind != DUDA_NODE_URL_UNESCAPED)
+            continue;
+        const struct duda_template_url url = {.route = node->text,
+                                              .params =
+                                                  node->params.n ? &t->params[node->params.first] : NULL,
+                                              .n_params = node->params.n,
+                                              .tmpl = t,
+                                              .at = node->at};
+        visit(ctx, &url);
+    }
+}
+
+void duda_templates_visit_urls(const struct duda_templates *set,
+                               void (*visit)(void *ctx, const struct duda_template_url *url), void *ctx)
+{
+    for (size_t i = 0; i < set->n; i++)
+        visit_urls_of_template(set->at[i], visit, ctx);
 }
 
 void duda_templates_free(struct duda_templates *set)

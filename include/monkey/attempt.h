@@ -24,10 +24,12 @@ struct mk_attempt {
     uint64_t received;      /**< bytes received from the server */
     unsigned status;        /**< status of the response; 0: none */
     int error;              /**< why the attempt failed, a negative errno value; 0: it did not fail */
+    unsigned char span_id[8]; /**< its span, if the trace is recorded (monkey/trace.h); else 0 */
     struct mk_attempt *next;
 };
 
-/** Records the attempts of all requests for the virtual host that is being configured. Call it in host(). */
+/** Records the attempts of all requests for the virtual host that is being configured. Call it in host(). Otherwise,
+ * only attempts of requests whose trace is recorded (monkey/trace.h) are recorded. */
 MK_API void mk_config_record_attempts(struct mk_config *config);
 /** For plugins that connect to backend servers: adds an attempt, which lives as long as the request; all
  * its members except began_us are zero. Returns NULL if attempts are not recorded, as in

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions on requests: parsed once with the configuration, evaluated for each request. [SECURITY], [LIMITS],
- * and `When` in [REWRITE] and [ROUTES], all use them. */
+/* Conditions on requests: parsed once with the configuration, evaluated for each request. [SECURITY],
+ * [CHALLENGE], [LIMITS], and `When` in [REWRITE] and [ROUTES], all use them. */
 #ifndef MONKEY_CONDITION_H
 #define MONKEY_CONDITION_H
 
@@ -75,6 +75,21 @@ MK_API enum mk_regex_result mk_conditions_match_path(const struct mk_conditions 
                                                      unsigned without);
 /** Evaluates only the conditions that depend on nothing but the client address. */
 MK_API bool mk_conditions_match_addr(const struct mk_conditions *conditions, const struct mk_addr *addr);
+
+/**
+ * Finds the lists that can be true for a request, among the conditions of rules of which the first that matches decides.
+ * Consecutive lists that test the same header, cookie, parameter, host, query or part of the path are searched
+ * together, which takes as long as one of them.
+ */
+struct mk_condition_index;
+
+/** Creates an index of `n` lists in the memory of the configuration. Returns NULL if out of memory. */
+MK_API struct mk_condition_index *mk_condition_index_new(struct mk_config *config,
+                                                         const struct mk_conditions *const *lists, size_t n);
+/** Returns the index of the first list, from `at` on, that may be true for the path; `n` if there is none. For all lists
+ * in between, mk_conditions_match_path() would return MK_REGEX_NO_MATCH if `without` is 0. */
+MK_API size_t mk_condition_index_next(const struct mk_condition_index *index, struct mk_request *request,
+                                      mk_str path, size_t at);
 
 /** Evaluates the conditions for the current path of the request. */
 static inline enum mk_regex_result mk_conditions_match(const struct mk_conditions *conditions,

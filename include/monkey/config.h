@@ -58,7 +58,11 @@ enum mk_conf_flags {
     MK_CONF_REQUIRED = 2,     /**< the section must contain the key */
     MK_CONF_MAY_BE_EMPTY = 4, /**< `Key` and `Key ""` are valid: TEXT, WORDS and CUSTOM only */
     MK_CONF_DEPRECATED = 8,   /**< still accepted, with a warning that names alias_of if it is set */
-    MK_CONF_IGNORED = 16 /**< obsolete, without effect: a warning is logged and the value is not parsed */
+    MK_CONF_IGNORED = 16, /**< obsolete, without effect: a warning is logged and the value is not parsed */
+    MK_CONF_READS = 32,   /**< the value names files that the server reads, or programs that it starts */
+    MK_CONF_WRITES = 64   /**< the value names a file that the server creates or writes, or a folder with such
+                               files. `monkey explain --systemd` makes it writable. Workers also need
+                               mk_config_allow_writing() for files that they open themselves */
 };
 
 /** Where a plugin section may appear. */
@@ -372,27 +376,68 @@ MK_API int mk_config_declare_route(struct mk_config *config, mk_str host, mk_str
  */
 #define MK_ROUTES_FD_VARIABLE "MONKEY_ROUTES_FD"
 
-/** Enables mk_subprocess_start(): each worker gets a spawner process. */
-MK_API void mk_config_enable_subprocesses(struct mk_config *config);
+/** Declares that the plugin starts services that have a master, workers and a sandbox of their own, so that
+ * `monkey explain` mentions them. */
+MK_API void mk_config_declare_services(struct mk_config *config);
 
 /** Returns the user that workers and their subprocesses run as, for changing the owner of files that workers
  * write. Returns false if they run as the user of the server. */
 MK_API bool mk_config_user(const struct mk_config *config, uid_t *uid, gid_t *gid);
 
-/** Allows workers to read this file or folder despite the sandbox. */
-MK_API void mk_config_allow_path(struct mk_config *config, mk_str path);
+/** Allows workers to read this file or folder despite the sandbox. `section` and `key` name the setting that this
+ * follows from, as for mk_config_error(). Both may be NULL: it follows from the plugin or the route. */
+MK_API void mk_config_allow_path(struct mk_config *config, const void *section, const char *key, mk_str path);
 /**
  * Allows workers to read, create, write, rename and remove files and folders below this folder. This changes
  * only the sandbox: the folder must exist when workers start, and the user of the workers (mk_config_user())
  * needs permission for it.
  */
-MK_API void mk_config_allow_writing(struct mk_config *config, mk_str folder);
-/** Allows workers to read the files that getaddrinfo() needs. Call getaddrinfo() in a thread, because
+MK_API void mk_config_allow_writing(struct mk_config *config, const void *section, const char *key,
+                                    mk_str folder);
+/** Allows workers to read the files that getaddrinfo() needs, and to connect to TCP port 53. Call getaddrinfo() in a thread, because
  * it blocks. */
-MK_API void mk_config_allow_resolver(struct mk_config *config);
+MK_API void mk_config_allow_resolver(struct mk_config *config, const void *section, const char *key);
 /** Allows workers to read the trusted certificates of the system, for connections to other servers.
  * Private keys stay inaccessible. */
-MK_API void mk_config_allow_trust_store(struct mk_config *config);
+MK_API void mk_config_allow_trust_store(struct mk_config *config, const void *section, const char *key);
+
+/**
+ * Allows workers to connect sockets to this TCP port of any machine; 0: to all ports. Connections of
+ * mk_upstream_open() and of other functions of this interface need no permission; nor do unix sockets, UDP, and
+ * programs that workers start.
+ */
+MK_API void mk_config_allow_connect(struct mk_config *config, const void *section, const char *key,
+                                    uint16_t port);
+/** Allows workers to bind sockets to this TCP port, and to call `listen()`; 0: to all ports. The server's own
+ * listening sockets need no permission. */
+MK_API void mk_config_allow_bind(struct mk_config *config, const void *section, const char *key,
+                                 uint16_t port);
+
+/** A program that workers may start. The lists must live as long as the configuration. */
+struct mk_program {
+    const char *path; /**< an absolute file name; with a slash at its end, all programs below the folder */
+    const char *const *arguments; /**< exactly these after argv[0], ended by NULL; NULL: any */
+    const char *const
+        *variables; /**< the only permitted variables, each `NAME`, or `NAME=VALUE` for this value only;
+                                         ended by NULL. NULL: any, such as LD_PRELOAD */
+    bool is_only_in_first_worker; /**< only the worker with the index 0 starts the program */
+};
+
+/**
+ * Allows workers to start this program with mk_subprocess_start(), outside the sandbox. Each worker that may start
+ * programs gets a spawner process, which refuses all others, so that a compromised worker cannot start them. Name
+ * the arguments and variables where they are known: `sh -c` and `LD_PRELOAD` run any program.
+ */
+MK_API void mk_config_allow_program_sized(struct mk_config *config, const void *section, const char *key,
+                                          const struct mk_program *program, size_t program_size);
+static inline void mk_config_allow_program(struct mk_config *config, const void *section, const char *key,
+                                           const struct mk_program *program)
+{
+    mk_config_allow_program_sized(config, section, key, program, sizeof *program);
+}
+/** Only in host(), and while the handler of a route is bound: allows workers to start all programs in the folders
+ * of this virtual host (DocumentRoot, Alias, UserDir), with any arguments and variables. */
+MK_API void mk_config_allow_scripts(struct mk_config *config);
 
 #ifdef __cplusplus
 }

@@ -73,6 +73,10 @@ MK_API int mk_response_add_headers(struct mk_response *response, mk_str text, co
  * -EALREADY.
  */
 MK_API int mk_response_add_default(struct mk_response *response, mk_str name, mk_str value);
+/** Sets the headers of an event stream: `Content-Type: text/event-stream`, `Cache-Control: no-store`, and
+ * `X-Accel-Buffering: no`, without which nginx would buffer the events. The body consists of events as
+ * mk_sse_write() writes them. Returns 0, -ENOMEM or -EALREADY. */
+MK_API int mk_response_begin_sse(struct mk_response *response);
 /** Removes all headers of that name, if any. Returns 0, -ENOMEM or -EALREADY. */
 MK_API int mk_response_remove_header(struct mk_response *response, mk_str name);
 /** Combines mk_response_remove_header() and mk_response_add_header(). */

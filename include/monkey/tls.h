@@ -3,6 +3,7 @@
 #ifndef MONKEY_TLS_H
 #define MONKEY_TLS_H
 
+#include <monkey/addr.h>
 #include <monkey/str.h>
 #include <stdint.h>
 
@@ -10,9 +11,11 @@
 extern "C" {
 #endif
 
+struct mk_buf;
 struct mk_config;
 struct mk_vhost;
 struct mk_request;
+struct mk_worker;
 
 /** The parameters of a TLS connection. Strings live as long as the request; unknown values are absent. */
 struct mk_tls_info {
@@ -27,6 +30,7 @@ struct mk_tls_info {
     mk_str client_serial;      /**< hexadecimal */
     mk_str client_fingerprint; /**< SHA-256, hexadecimal */
     int64_t client_expires;    /**< seconds since the Unix epoch; 0 without a certificate */
+    mk_str group;              /**< of the key exchange, OpenSSL name: "x25519", "X25519MLKEM768" */
 };
 
 /** Does the client use TLS? If so, `out` is filled in (it may be NULL). If a trusted proxy terminated TLS and
@@ -56,9 +60,27 @@ MK_API bool mk_config_has_certificate(const struct mk_config *config);
  * else the inherited ones, or else those of the default host, if any. The same applies while the files are
  * invalid (a warning states the reason), unless the server has loaded valid ones before: it then keeps those.
  * To replace the files, write them under other names and rename them, the certificate last. The master reads
- * them with its own privileges. The paths are absolute and are copied.
+ * them with its own privileges, and follows no links. The paths are absolute and are copied.
+ *
+ * `monkey certificates` also shows the state of the renewal if the certificate is FOLDER/certificates/NAME.pem
+ * and the plugin maintains these JSON files with times in seconds since the Unix epoch:
+ * FOLDER/renewal/NAME.json (`next`: time of the next renewal) and, after a failure until the next success,
+ * FOLDER/failures/NAME.json (`why`, `failures`: their number, `until`: time of the next attempt).
  */
 MK_API void mk_config_add_certificate(struct mk_config *config, const char *certificate, const char *key);
+
+/** The certificates of the configuration, as `monkey certificates` lists them. */
+struct mk_certificate_list;
+/**
+ * Only in load(): lets the server keep the list, which mk_certificate_list_read() reads in workers. A process of
+ * the master reads the certificate files after each change of the configuration, within seconds of a change to
+ * the state of a renewal, and once an hour. The metrics `monkey_tls_certificate_...` have the same contents. NULL
+ * if there is no list: in libmonkey, in a build without MK_CERTIFICATES, or if out of memory, which is reported.
+ */
+MK_API struct mk_certificate_list *mk_config_certificate_list(struct mk_config *config);
+/** Appends the list: a JSON array with the objects of `monkey certificates --json`, sorted by expiry. Returns
+ * false, and appends nothing, if there is no list yet. `list` may be NULL. */
+MK_API bool mk_certificate_list_read(const struct mk_certificate_list *list, struct mk_buf *json);
 
 /**
  * Sets the folder of responses to tls-alpn-01 challenges (RFC 8737), for all virtual hosts, including those
@@ -68,6 +90,33 @@ MK_API void mk_config_add_certificate(struct mk_config *config, const char *cert
  * only one such folder; a second call with another folder is an error.
  */
 MK_API void mk_config_tls_challenges(struct mk_config *config, const char *folder);
+
+/** A TLS handshake that waits for a certificate. */
+struct mk_tls_waiter;
+/**
+ * Only in host(): if a client requests a NAME (SNI, in lower case) that the configured certificates of this virtual host do not
+ * cover, the server presents the certificate in FOLDER/NAME.pem, which also contains the chain and the key. Workers
+ * read these files when they need them, keep them in memory, and notice a replacement after at most 30 seconds. The
+ * sandbox permits this, but the user of the workers needs access to the folder.
+ *
+ * If there is no such file, or the certificate has expired, the server calls request(). If it returns 0, the
+ * handshake waits until mk_tls_waiter_end(). A negative errno value rejects the handshake (the alert is
+ * unrecognized_name), or lets it continue with the expired certificate. request() must bound the time and the number
+ * of waiting handshakes; HandlerTimeout also applies. If the connection ends earlier, the server calls cancel(), and
+ * the waiter must not be used anymore.
+ *
+ * `folder` is an absolute path, which is copied; `ctx` must live as long as the configuration. A build without this
+ * feature (MK_ON_DEMAND) or without TLS reports an error.
+ */
+MK_API void
+mk_config_tls_on_demand(struct mk_config *config, const char *folder,
+                        int (*request)(struct mk_worker *worker, mk_str name, const struct mk_addr *client,
+                                       struct mk_tls_waiter *waiter, void *ctx),
+                        void (*cancel)(struct mk_worker *worker, struct mk_tls_waiter *waiter, void *ctx),
+                        void *ctx);
+/** Continues the handshake soon: with the certificate that FOLDER/NAME.pem now contains if `is_issued`, else as if
+ * request() had failed. The waiter must not be used anymore. */
+MK_API void mk_tls_waiter_end(struct mk_tls_waiter *waiter, bool is_issued);
 
 /** The certificates that a virtual host presents. */
 struct mk_vhost_certificate {

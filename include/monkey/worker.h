@@ -32,6 +32,8 @@ struct mk_worker;
 MK_API unsigned mk_worker_index(const struct mk_worker *worker);
 /** The number of workers. */
 MK_API unsigned mk_worker_count(const struct mk_worker *worker);
+/** Is the worker draining? It then accepts no more connections, and exits when its connections have ended. */
+MK_API bool mk_worker_is_draining(const struct mk_worker *worker);
 /** The monotonic clock in milliseconds, read once per loop iteration. */
 MK_API uint64_t mk_worker_now_ms(const struct mk_worker *worker);
 /** The time in seconds since the Unix epoch, read once per loop iteration. */
@@ -177,18 +179,53 @@ MK_API int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plug
 /** All workers, as the receiver of a message. */
 #define MK_TO_ALL (~0u)
 
+/** Receives the result of a command that does not end at once. */
+struct mk_command_end {
+    /** Called once, in the loop, and before worker_stop at the latest. `error` and `text` are what on_command would
+     * have returned and appended. */
+    void (*done)(void *ctx, int error, mk_str text);
+    void *ctx;
+};
 /** Runs a command of the administrator: calls on_command of the plugin with this name. Returns its result, or
  * -ENOENT if no such plugin is loaded, or it has no commands. */
-MK_API int mk_worker_run_command(struct mk_worker *worker, mk_str plugin, mk_str words, struct mk_buf *out);
+MK_API int mk_worker_run_command(struct mk_worker *worker, mk_str plugin, mk_str words, struct mk_buf *out,
+                                 const struct mk_command_end *end);
 
-/** Requests a reload of the configuration from the master, as SIGHUP does. Returns 0 or a negative
- * errno value. */
+/** Requests a reload of the configuration from the master, because a file that it refers to has changed, such as a
+ * certificate. The master loads the texts that serve again, without changes of the configuration files. Returns 0 or
+ * a negative errno value. */
 MK_API int mk_worker_request_reload(struct mk_worker *worker);
+/** What an administrator wants to happen to the configuration. */
+enum mk_config_action {
+    MK_CONFIG_RELOAD,  /**< load the files, as after SIGHUP */
+    MK_CONFIG_CONFIRM, /**< keep the configuration that mk_config_order.confirm_s would replace */
+    MK_CONFIG_ROLLBACK /**< load a configuration that served before */
+};
+struct mk_config_order {
+    enum mk_config_action action;
+    uint32_t confirm_s; /**< MK_CONFIG_RELOAD: the configuration that serves now returns after this many
+                             seconds, unless MK_CONFIG_CONFIRM comes first; 0: never; at most 86400 */
+    uint32_t number;    /**< MK_CONFIG_ROLLBACK: number in `monkey configurations`; 0: the previous one */
+    mk_str by;          /**< who orders it, for the log and the list; at most 95 bytes */
+    uint64_t id;        /**< a random number, for mk_worker_order_result(); 0: the result is not needed */
+};
+/** Sends the order to the master. mk_worker_order_result() tells its result. Returns 0 or a negative errno
+ * value. */
+MK_API int mk_worker_order_config_sized(struct mk_worker *worker, const struct mk_config_order *order,
+                                        size_t order_size);
+static inline int mk_worker_order_config(struct mk_worker *worker, const struct mk_config_order *order)
+{
+    return mk_worker_order_config_sized(worker, order, sizeof *order);
+}
+/** Returns the result of the order with this `id`, in any worker: 0 if it was obeyed, -ECANCELED if not, or -EAGAIN if
+ * there is no result yet. `text`, unless NULL, receives what serves now, or the error: up to 2 KB, which may be several
+ * lines. The server keeps the last 16 results. */
+MK_API int mk_worker_order_result(const struct mk_worker *worker, uint64_t id, struct mk_buf *text);
 /** Requests the replacement of this worker from the master: the worker drains, as during a reload, and a new
  * worker with the same index and the same configuration takes its place. The master does not read the
- * configuration, and the other workers keep running. For each index, the second replacement follows the first
- * after at least 30 s; this interval doubles with each replacement up to 10 min. The master ignores earlier
- * requests, so repeat the request while its reason exists. Returns 0 or a negative errno value. */
+ * configuration, and the other workers keep running. For each index, at least 30 s lie between two replacements.
+ * The master ignores earlier requests, so repeat the request while its reason exists. Returns 0 or a negative errno
+ * value. */
 MK_API int mk_worker_request_replacement(struct mk_worker *worker);
 /** Results of all reloads since the server started, regardless of what triggered them. */
 struct mk_reloads {
@@ -198,6 +235,8 @@ struct mk_reloads {
                                      the Unix epoch; 0: never */
     bool last_failed;           /**< whether the most recent reload failed */
     bool in_progress;           /**< a reload is in progress; a reload requested now follows it */
+    int64_t confirm_at;         /**< when the configuration is replaced by the previous one unless it is
+                                     confirmed, in seconds since the Unix epoch; 0: it need not be */
 };
 /** Returns the results of reloads. `error`, unless NULL, receives the messages of the last failed reload,
  * up to 4 KB: lines as in the error log, with file names and source text. */
@@ -272,6 +311,26 @@ MK_API uint64_t *mk_worker_cells(const struct mk_worker *worker, uint32_t series
  * one such histogram, and a later call replaces it. NULL stops measuring.
  */
 MK_API void mk_worker_measure_loop(struct mk_worker *worker, uint64_t *cells);
+/** Observes all requests of a worker. Cheaper than hooks, which are called for each virtual host. */
+struct mk_request_observer {
+    /** Called before the first handler other than `static` is called, and when a request waits: several times for
+     * some requests, and never for others. */
+    void (*on_handle)(struct mk_request *request, void *data);
+    /** Called when a request has ended, after on_done of all plugins. */
+    void (*on_end)(const struct mk_access_record *record, void *data);
+    void *data;
+};
+/** Sets the observer, of which a worker has one: a later call replaces it. The struct is copied. NULL: none. Call it
+ * in worker_start, and with NULL in worker_stop. */
+MK_API void mk_worker_observe_requests_sized(struct mk_worker *worker,
+                                             const struct mk_request_observer *observer,
+                                             size_t observer_size);
+static inline void mk_worker_observe_requests(struct mk_worker *worker,
+                                              const struct mk_request_observer *observer)
+{
+    mk_worker_observe_requests_sized(worker, observer, sizeof *observer);
+}
+
 /** The process ID under which the server started. */
 MK_API int64_t mk_worker_master_pid(const struct mk_worker *worker);
 /** The time when the server started, in seconds since the Unix epoch. */
@@ -301,6 +360,32 @@ static inline void mk_worker_cache(const struct mk_worker *worker, struct mk_cac
 }
 /** Closes all cached files that are not in use. */
 MK_API void mk_worker_cache_clear(struct mk_worker *worker);
+
+/** What a worker frees to return memory to the system. */
+enum mk_release {
+    MK_RELEASE_CACHES = 1, /**< cached files and other data that can be had again, and spare memory */
+    MK_RELEASE_IDLE = 2, /**< idle connections to backends, and those of clients that have sent nothing for at
+                                least 5 seconds after a response */
+    MK_RELEASE_HEADS = 4 /**< connections whose client has not sent a whole request head yet, or is in the TLS
+                                handshake; HTTP/1 clients get a 408. HTTP/2 connections stay. Also connections of
+                                clients that have waited for less than 5 seconds */
+};
+/** Releases memory, calls on_release_memory() of all plugins, and returns the memory to the system. `what`: flags
+ * of enum mk_release. Call it in a timer, and not in a hook of a request. */
+MK_API void mk_worker_release_memory(struct mk_worker *worker, unsigned what);
+/** Stops accepting connections, or accepts them again. Meanwhile, new connections wait in the queue of the
+ * socket, which other workers do not read unless they share the socket. Connections that are open continue. */
+MK_API void mk_worker_pause_accepting(struct mk_worker *worker, bool paused);
+/** Which new connections a worker rejects. */
+enum mk_rejection {
+    MK_REJECT_NONE,
+    MK_REJECT_UNSHARED, /**< those of its own sockets. A socket that several workers share is paused instead, so that
+                             other workers accept its connections */
+    MK_REJECT_ALL
+};
+/** Rejects new connections immediately, or serves them again. The client gets 503 or, from a socket that is only for TLS
+ * or HTTP/2, a reset. A rejection needs almost no memory. Connections that are open continue. */
+MK_API void mk_worker_reject_connections(struct mk_worker *worker, enum mk_rejection rejection);
 
 /** The i-th virtual host, including the default one; NULL if `i` is out of range. */
 MK_API const struct mk_vhost *mk_worker_vhost_at(const struct mk_worker *worker, size_t i);

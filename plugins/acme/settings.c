@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "settings.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "hook_environment.h"
+#include "hostname.h"
 
 #define AT(member)    MK_CONF_AT(struct acme_settings, member)
 #define HOST(member)  MK_CONF_AT(struct acme_host, member)
@@ -13,7 +18,7 @@
 #define NAMES_MAX     100
 #define ACCOUNT_BYTES 1024
 
-const char *const acme_challenge_words[] = {"default", "http-01", "tls-alpn-01", NULL};
+const char *const acme_challenge_words[] = {"default", "http-01", "tls-alpn-01", "dns-01", NULL};
 const char *const acme_key_words[] = {"default", "ecdsa", "rsa", NULL};
 
 /* ---- Values ---- */
@@ -54,6 +59,16 @@ static bool parse_path(const struct mk_conf_ctx *ctx, mk_str value, void *field)
     return true;
 }
 
+static bool parse_profile(const struct mk_conf_ctx *ctx, mk_str value, void *field)
+{
+    (void)ctx;
+    for (size_t i = 0; i < value.len; i++)
+        if (!mk_char_is_alpha(value.p[i]) && !mk_char_is_digit(value.p[i]) && !memchr("-_.", value.p[i], 3))
+            return false;
+    *(mk_str *)field = value;
+    return value.len > 0 && value.len <= 64;
+}
+
 static bool parse_account(const struct mk_conf_ctx *ctx, mk_str value, void *field)
 {
     struct acme_settings *s = mk_conf_ctx_out(ctx);
@@ -74,6 +89,47 @@ static bool show_account(const void *field, size_t i, struct mk_buf *out)
     if (i > 0 || !s->account_id.len)
         return false;
     mk_buf_addf(out, "%.*s %.*s", MK_STR_ARG(s->account_id), MK_STR_ARG(s->account_file));
+    return true;
+}
+
+static bool parse_endpoint(const struct mk_conf_ctx *ctx, mk_str value, void *field)
+{
+    (void)ctx;
+    *(mk_str *)field = value;
+    return (mk_str_starts(value, MK_STR("http://")) || mk_str_starts(value, MK_STR("https://"))) &&
+           value.len < 1024;
+}
+
+static bool parse_rate(const struct mk_conf_ctx *ctx, mk_str value, void *field)
+{
+    static const struct {
+        char unit;
+        uint64_t ms;
+    } units[] = {{'s', 1000}, {'m', 60 * 1000}, {'h', 3600 * 1000}, {'d', 86400 * 1000}};
+    struct acme_settings *s = mk_conf_ctx_out(ctx);
+    mk_str unit = value, number = mk_str_cut(&unit, '/');
+    uint64_t n;
+    (void)field;
+    if (!mk_num_parse(number, &n) || n < 1 || n > 10000 || unit.len != 1)
+        return false;
+    for (size_t i = 0; i < MK_LEN(units); i++)
+        if (unit.p[0] == units[i].unit) {
+            s->on_demand_interval_ms = units[i].ms / n;
+            s->on_demand_burst = n;
+            return s->on_demand_interval_ms;
+        }
+    return false;
+}
+
+static bool show_rate(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct acme_settings *s =
+        (const void *)((const char *)field - offsetof(struct acme_settings, on_demand_interval_ms));
+    if (i > 0 || !s->on_demand_burst)
+        return false;
+    uint64_t ms = s->on_demand_interval_ms * s->on_demand_burst;
+    char unit = ms <= 1000 ? 's' : ms <= 60 * 1000 ? 'm' : ms <= 3600 * 1000 ? 'h' : 'd';
+    mk_buf_addf(out, "%llu/%c", (unsigned long long)s->on_demand_burst, unit);
     return true;
 }
 
@@ -102,6 +158,7 @@ static const struct mk_conf_key keys[] = {
                  "certificates.")},
     {.name = "Authority",
      .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_READS,
      AT(authority),
      .syntax = "a file",
      .parse = parse_path,
@@ -113,16 +170,57 @@ static const struct mk_conf_key keys[] = {
      AT(challenge),
      .choices = acme_challenge_words + 1,
      .default_value = "http-01",
+     .help = MK_HELP(
+         "How the authority verifies a name: through port 80 (`http-01`) or 443 (`tls-alpn-01`), or by a "
+         "DNS record that `DNSHook` adds (`dns-01`), which also permits wildcard names.")},
+    {.name = "DNSHook",
+     .type = MK_CONF_WORDS,
+     .flags = MK_CONF_READS,
+     AT(hook),
+     .max = ACME_HOOK_WORDS,
+     .syntax = "PROGRAM [ARGUMENT...]",
      .help =
-         MK_HELP("How the authority verifies a name: through port 80 (`http-01`) or 443 (`tls-alpn-01`).")},
+         MK_HELP("The program that adds and removes DNS records for dns-01: an absolute path, or the bundled "
+                 "`rfc2136` or `http`.")},
+    {.name = "DNSHookEnvironment",
+     .type = MK_CONF_CUSTOM,
+     AT(hook_env_file),
+     .syntax = "a file",
+     .parse = parse_path,
+     .show = show_quoted_string,
+     .help = MK_HELP(
+         "File with the environment of `DNSHook`, such as its credentials: lines `NAME=VALUE`. The master "
+         "reads it.")},
+    {.name = "DNSHookTimeout",
+     .type = MK_CONF_TIME,
+     AT(hook_timeout_ms),
+     .min = 1000,
+     .max = 600 * 1000,
+     .default_value = "2m",
+     .help = MK_HELP("Maximum time of a call of `DNSHook`, which is then killed.")},
+    {.name = "PropagationDelay",
+     .type = MK_CONF_TIME,
+     AT(propagation_ms),
+     .max = 3600 * 1000,
+     .default_value = "30s",
+     .help = MK_HELP("Time between adding the DNS records and telling the authority to look them up.")},
     {.name = "Key",
      .type = MK_CONF_ENUM,
      AT(key),
      .choices = acme_key_words + 1,
      .default_value = "ecdsa",
      .help = MK_HELP("Type of the keys: P-256, or RSA with 2048 bits.")},
+    {.name = "Profile",
+     .type = MK_CONF_CUSTOM,
+     AT(profile),
+     .syntax = "a name of letters, digits, `-`, `_` and dots",
+     .parse = parse_profile,
+     .show = show_quoted_string,
+     .help = MK_HELP("Kind of certificate that the authority offers, such as `shortlived`. "
+                     "Default: the authority's.")},
     {.name = "StateFolder",
      .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_WRITES,
      AT(state),
      .syntax = "a folder",
      .default_value = "/var/lib/monkey/acme",
@@ -152,6 +250,31 @@ static const struct mk_conf_key keys[] = {
      .max = 6 * 3600 * 1000,
      .default_value = "5m",
      .help = MK_HELP("Delay after a failure; it doubles each time, up to a day.")},
+    {.name = "AllowEndpoint",
+     .type = MK_CONF_CUSTOM,
+     AT(endpoint),
+     .syntax = "http://SERVER/PATH or https://SERVER/PATH",
+     .parse = parse_endpoint,
+     .show = show_quoted_string,
+     .help = MK_HELP("Decides which names get a certificate on demand: the server requests "
+                     "`URL?domain=NAME`, and status 200 allows the name.")},
+    {.name = "MaxCertificates",
+     .type = MK_CONF_NUM,
+     AT(max_certificates),
+     .min = 1,
+     .max = 100000,
+     .default_value = "1000",
+     .help = MK_HELP("Maximum number of certificates on demand.")},
+    {.name = "OnDemandRate",
+     .type = MK_CONF_CUSTOM,
+     AT(on_demand_interval_ms),
+     .syntax = "NUMBER/s|m|h|d, such as 100/h",
+     .default_value = "100/h",
+     .parse = parse_rate,
+     .show = show_rate,
+     .help = MK_HELP(
+         "How many certificates are requested on demand; a client network (IPv4 /24, IPv6 /56) may use a "
+         "tenth of them.")},
 };
 
 const struct mk_conf_table acme_table = {
@@ -169,6 +292,12 @@ static const struct mk_conf_key host_keys[] = {
      HOST(on),
      .default_value = "on",
      .help = MK_HELP("Requests a certificate for this host.")},
+    {.name = "OnDemand",
+     .type = MK_CONF_BOOL,
+     HOST(on_demand),
+     .default_value = "off",
+     .help = MK_HELP("Requests certificates for other names when clients request them, if `AllowEndpoint` in "
+                     "[ACME] allows the name.")},
     {.name = "Domains",
      .type = MK_CONF_WORDS,
      HOST(names),
@@ -185,6 +314,13 @@ static const struct mk_conf_key host_keys[] = {
      HOST(key),
      .choices = acme_key_words,
      .default_value = "default",
+     .help = MK_HELP("Default: the value in [ACME].")},
+    {.name = "Profile",
+     .type = MK_CONF_CUSTOM,
+     HOST(profile),
+     .syntax = "a name of letters, digits, `-`, `_` and dots",
+     .parse = parse_profile,
+     .show = show_quoted_string,
      .help = MK_HELP("Default: the value in [ACME].")},
 };
 
@@ -209,6 +345,19 @@ static void check_contact(struct mk_config *config, const struct acme_settings *
     }
 }
 
+/* Reads a small file in the master, because the helper may lack permission to read it. Returns the number of bytes,
+ * `size` if there may be more, or a negative errno value. */
+static ssize_t read_small_file(const char *path, char *buf, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -errno : read(fd, buf, size);
+    if (n < 0 && fd >= 0)
+        n = -errno;
+    if (fd >= 0)
+        close(fd);
+    return n;
+}
+
 static bool is_base64url(mk_str text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -225,26 +374,69 @@ static mk_str trim_right(mk_str text)
     return text;
 }
 
-/* The plugin reads the file in the master, because the helper may lack permission to read it. */
 static void read_account_file(struct mk_config *config, struct acme_settings *s)
 {
     char buf[ACCOUNT_BYTES];
     if (!s->account_file.p)
         return;
-    int fd = open(s->account_file.p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof buf);
-    int e = errno;
-    if (fd >= 0)
-        close(fd);
+    ssize_t n = read_small_file(s->account_file.p, buf, sizeof buf);
     mk_str text = n < 0 ? MK_STR("") : trim_right(mk_str_of(buf, (size_t)n));
     if (n < 0)
         mk_config_error(config, s, "ExternalAccount", "%s cannot be read: %s", s->account_file.p,
-                        strerror(e));
+                        strerror((int)-n));
     else if (n == (ssize_t)sizeof buf || !is_base64url(text))
         mk_config_error(config, s, "ExternalAccount", "no key found in %s: expected one line of base64url",
                         s->account_file.p);
     else
         s->account_key = mk_config_copy(config, text);
+}
+
+static mk_str join_variable(struct mk_config *config, mk_str name, mk_str value)
+{
+    size_t size = name.len + value.len + 2;
+    char *p = mk_config_alloc(config, size);
+    struct mk_buf text = mk_buf_fixed(p, p ? size - 1 : 0);
+    mk_buf_addf(&text, "%.*s=%.*s", MK_STR_ARG(name), MK_STR_ARG(value));
+    return mk_buf_str(&text);
+}
+
+static void keep_hook_environment(struct mk_config *config, struct acme_settings *s, mk_str text)
+{
+    struct acme_hook_environment e = {.rest = text};
+    s->hook_env = mk_config_alloc(config, ACME_HOOK_ENV * sizeof *s->hook_env);
+    for (mk_str name, value; s->hook_env && acme_hook_environment_next(&e, &name, &value);) {
+        if (s->n_hook_env == ACME_HOOK_ENV) {
+            mk_config_error(config, s, "DNSHookEnvironment", "%s has more than %d variables",
+                            s->hook_env_file.p, ACME_HOOK_ENV);
+            return;
+        }
+        s->hook_env[s->n_hook_env++] = join_variable(config, name, value);
+    }
+    if (e.error)
+        mk_config_error(config, s, "DNSHookEnvironment", "%s, line %u: %s", s->hook_env_file.p, e.line,
+                        e.error);
+}
+
+static void read_hook_environment(struct mk_config *config, struct acme_settings *s)
+{
+    char buf[ACME_HOOK_ENV_BYTES];
+    struct stat st;
+    if (!s->hook_env_file.p)
+        return;
+    ssize_t n = read_small_file(s->hook_env_file.p, buf, sizeof buf);
+    if (n < 0)
+        mk_config_error(config, s, "DNSHookEnvironment", "%s cannot be read: %s", s->hook_env_file.p,
+                        strerror((int)-n));
+    else if (n == (ssize_t)sizeof buf)
+        mk_config_error(config, s, "DNSHookEnvironment", "%s has more than %d bytes", s->hook_env_file.p,
+                        ACME_HOOK_ENV_BYTES - 1);
+    else
+        keep_hook_environment(config, s, mk_str_of(buf, (size_t)n));
+    explicit_bzero(buf, sizeof buf);
+    if (n >= 0 && stat(s->hook_env_file.p, &st) == 0 && st.st_mode & (S_IROTH | S_IWOTH)) {
+        mk_config_warn(config, s, "DNSHookEnvironment", "every user can read %s", s->hook_env_file.p);
+        mk_config_hint(config, "`chmod 600 %s`: only the master reads it", s->hook_env_file.p);
+    }
 }
 
 struct acme_settings *acme_settings_load(struct mk_config *config)
@@ -256,6 +448,7 @@ struct acme_settings *acme_settings_load(struct mk_config *config)
         mk_config_error(config, s, "Authority", "%s cannot be read: %s", s->authority.p, strerror(errno));
     check_contact(config, s);
     read_account_file(config, s);
+    read_hook_environment(config, s);
     return s;
 }
 
@@ -279,26 +472,11 @@ void acme_settings_check(struct mk_config *config, const struct acme_settings *s
 
 /* ---- Names ---- */
 
-static bool is_dns_label(mk_str label)
+/* Accepts letters, digits and `-`, and with dns-01 a first label `*`, which are valid in file names and in certificates. */
+static bool is_certifiable_name(mk_str name, bool allows_wildcard)
 {
-    for (size_t i = 0; i < label.len; i++)
-        if (!mk_char_is_alpha(label.p[i]) && !mk_char_is_digit(label.p[i]) && label.p[i] != '-')
-            return false;
-    return label.len > 0 && label.len < 64 && label.p[0] != '-' && label.p[label.len - 1] != '-';
-}
-
-/* Accepts letters, digits and `-`, which are valid in file names and in certificates. */
-static bool is_certifiable_name(mk_str name)
-{
-    bool has_letter = false; /* whether the last label has a letter; otherwise the name is an address */
-    mk_str rest = name;
-    while (rest.p) {
-        mk_str label = mk_str_cut(&rest, '.');
-        if (!is_dns_label(label))
-            return false;
-        has_letter = mk_char_is_alpha(label.p[0]);
-    }
-    return name.len <= 250 && has_letter;
+    return acme_hostname_is_valid(allows_wildcard && mk_str_starts(name, MK_STR("*.")) ? mk_str_skip(name, 2)
+                                                                                       : name);
 }
 
 static mk_str lowercase_copy(struct mk_config *config, mk_str text)
@@ -318,12 +496,48 @@ static bool matches_regex(mk_str name, mk_str pattern)
     return is;
 }
 
+/* Returns whether `name` is `*.DOMAIN`, and `its` has one label before that domain. */
+static bool is_below_wildcard(mk_str its, mk_str name)
+{
+    size_t dot = mk_str_find(its, '.');
+    return mk_str_starts(name, MK_STR("*.")) && dot != MK_STR_NONE &&
+           mk_str_eq_nocase(mk_str_skip(its, dot), mk_str_skip(name, 1));
+}
+
+static bool is_address_text(mk_str name)
+{
+    char buf[INET6_ADDRSTRLEN];
+    unsigned char a[16];
+    if (!name.len || name.len >= sizeof buf)
+        return false;
+    memcpy(buf, name.p, name.len);
+    buf[name.len] = '\0';
+    return inet_pton(AF_INET, buf, a) == 1 || inet_pton(AF_INET6, buf, a) == 1;
+}
+
+/* Returns a copy in lower case or, of an IP address, in its canonical form (RFC 8738, section 3) without brackets. */
+static mk_str canonical_name(struct mk_config *config, mk_str name)
+{
+    char buf[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN];
+    unsigned char a[16];
+    bool has_brackets = name.len > 2 && name.p[0] == '[' && name.p[name.len - 1] == ']';
+    mk_str inner = has_brackets ? mk_str_of(name.p + 1, name.len - 2) : name;
+    if (mk_str_find(inner, ':') == MK_STR_NONE || !is_address_text(inner))
+        return lowercase_copy(config, name);
+    memcpy(buf, inner.p, inner.len);
+    buf[inner.len] = '\0';
+    (void)inet_pton(AF_INET6, buf, a);
+    return mk_config_copy(config, mk_str_from_c(inet_ntop(AF_INET6, a, text, sizeof text)));
+}
+
 static bool is_name_served(struct mk_config *config, const struct mk_vhost *host, mk_str name)
 {
     mk_str its;
     for (size_t i = 0; (its = mk_vhost_name_at(host, i)).p; i++)
-        if (mk_str_starts(its, MK_STR("~")) ? matches_regex(name, mk_str_skip(its, 1))
-                                            : mk_str_match(name, lowercase_copy(config, its)))
+        if (mk_str_starts(its, MK_STR("~"))
+                ? matches_regex(name, mk_str_skip(its, 1))
+                : mk_str_match(name, lowercase_copy(config, its)) || is_below_wildcard(its, name) ||
+                      mk_str_eq(canonical_name(config, its), name))
             return true;
     return false;
 }
@@ -336,7 +550,7 @@ static void report_bad_name(struct mk_config *config, const struct acme_host *h,
     if (mk_str_find(name, '*') != MK_STR_NONE)
         mk_config_report(
             config, MK_LOG_ERROR, section, key, name,
-            "cannot certify `%.*s`: wildcard names require dns-01, which this plugin does not support",
+            "cannot certify `%.*s`: wildcard names require dns-01: expected `Challenge dns-01` and `DNSHook`",
             MK_STR_ARG(name));
     else
         mk_config_report(
@@ -352,8 +566,16 @@ static void report_bad_name(struct mk_config *config, const struct acme_host *h,
 static bool add_cert_name(struct mk_config *config, struct acme_cert_spec *w, const struct acme_host *h,
                           const struct mk_vhost *host, mk_str name)
 {
-    mk_str small = lowercase_copy(config, name);
-    if (!is_certifiable_name(small)) {
+    mk_str small = canonical_name(config, name);
+    bool is_address = mk_str_find(small, ':') != MK_STR_NONE || is_address_text(small);
+    if (is_address && strcmp(w->challenge, "dns-01") == 0) {
+        mk_config_report(config, MK_LOG_ERROR, h && h->names.n ? h : NULL,
+                         h && h->names.n ? "Domains" : "ServerName", name,
+                         "cannot certify `%.*s` by dns-01: IP addresses require http-01 or tls-alpn-01",
+                         MK_STR_ARG(name));
+        return false;
+    }
+    if (!is_address && !is_certifiable_name(small, strcmp(w->challenge, "dns-01") == 0)) {
         report_bad_name(config, h, name);
         return false;
     }
@@ -377,6 +599,11 @@ static size_t count_vhost_names(const struct mk_vhost *host)
     return n;
 }
 
+static bool is_pattern(mk_str name)
+{
+    return mk_str_starts(name, MK_STR("*")) || mk_str_starts(name, MK_STR("~"));
+}
+
 static bool collect_cert_names(struct mk_config *config, struct acme_cert_spec *w, const struct acme_host *h,
                                const struct mk_vhost *host)
 {
@@ -389,9 +616,24 @@ static bool collect_cert_names(struct mk_config *config, struct acme_cert_spec *
     if (!w->names || n > NAMES_MAX)
         return false;
     bool ok = true;
-    for (size_t i = 0; i < n; i++) /* checks all names, to report each error */
-        ok &= add_cert_name(config, w, h, host, own ? h->names.v[i] : mk_vhost_name_at(host, i));
+    for (size_t i = 0; i < n; i++) { /* checks all names, to report each error */
+        mk_str name = own ? h->names.v[i] : mk_vhost_name_at(host, i);
+        if (own || !h || !h->on_demand || !is_pattern(name))
+            ok &= add_cert_name(config, w, h, host, name);
+    }
     return ok && w->n;
+}
+
+static mk_str cert_file_name(struct mk_config *config, mk_str name)
+{
+    mk_str prefix = MK_STR("_wildcard."); /* no host name begins with `_` */
+    if (!mk_str_starts(name, MK_STR("*.")))
+        return name;
+    size_t size = prefix.len + name.len;
+    char *buf = mk_config_alloc(config, size);
+    struct mk_buf text = mk_buf_fixed(buf, buf ? size - 1 : 0);
+    mk_buf_addf(&text, "%.*s%.*s", MK_STR_ARG(prefix), MK_STR_ARG(mk_str_skip(name, 2)));
+    return mk_buf_str(&text);
 }
 
 bool acme_settings_needs_cert(struct mk_config *config, const struct mk_vhost *host)
@@ -401,16 +643,33 @@ bool acme_settings_needs_cert(struct mk_config *config, const struct mk_vhost *h
            !mk_config_has_certificate(config);
 }
 
+bool acme_settings_has_on_demand(struct mk_config *config)
+{
+    const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
+    return h && h->on && h->on_demand;
+}
+
+struct acme_cert_spec *acme_settings_cert_options(struct mk_config *config, const struct acme_settings *s)
+{
+    const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
+    struct acme_cert_spec *w = mk_config_alloc(config, sizeof *w);
+    enum acme_challenge c = h ? h->challenge : ACME_CHALLENGE_SERVER;
+    enum acme_key k = h ? h->key : ACME_KEY_SERVER;
+    if (!w)
+        return NULL;
+    w->challenge = acme_challenge_words[c ? c : s->challenge + 1];
+    w->key = acme_key_words[k ? k : s->key + 1];
+    w->profile = h && h->profile.len ? h->profile : s->profile;
+    return w;
+}
+
 struct acme_cert_spec *acme_settings_vhost_cert(struct mk_config *config, const struct acme_settings *s,
                                                 const struct mk_vhost *host)
 {
     const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
-    struct acme_cert_spec *w = mk_config_alloc(config, sizeof *w);
+    struct acme_cert_spec *w = acme_settings_cert_options(config, s);
     if (!w || !collect_cert_names(config, w, h, host))
         return NULL;
-    enum acme_challenge c = h ? h->challenge : ACME_CHALLENGE_SERVER;
-    enum acme_key k = h ? h->key : ACME_KEY_SERVER;
-    w->challenge = acme_challenge_words[c ? c : s->challenge + 1];
-    w->key = acme_key_words[k ? k : s->key + 1];
-    return w;
+    w->file = cert_file_name(config, w->names[0]);
+    return w->file.len ? w : NULL;
 }

@@ -7,12 +7,16 @@
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { DEPTH_MAX = 4, OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
-static const char *const inner_folders[] = {ACME_HTTP_FOLDER, ACME_ALPN_FOLDER};
+/* The last ones exist only with certificates on demand. */
+static const char *const inner_folders[] = {ACME_HTTP_FOLDER, ACME_ALPN_FOLDER, ACME_ON_DEMAND_FOLDER,
+                                            ACME_ON_DEMAND_FOLDER "/certificates"};
+enum { FOLDERS_WITHOUT_DEMAND = 2 };
 
 struct owner {
     bool is_other; /* the workers' user is not the user of this process */
@@ -22,7 +26,7 @@ struct owner {
 
 static struct owner worker_owner(const struct mk_config *config)
 {
-    struct owner o;
+    struct owner o = {.uid = geteuid(), .gid = getegid()};
     o.is_other = mk_config_user(config, &o.uid, &o.gid);
     return o;
 }
@@ -37,6 +41,41 @@ static const char *user_name(uid_t uid)
 }
 
 /* ---- Checking ---- */
+
+/* Returns whether only this user and root can replace the file or folder. lstat() also returns the owner of a link. */
+static bool is_entry_protected(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT;
+    bool is_sticky = st.st_mode & S_ISVTX;
+    return (st.st_uid == 0 || st.st_uid == geteuid()) &&
+           (S_ISLNK(st.st_mode) || is_sticky || !(st.st_mode & OTHERS_WRITE));
+}
+
+static bool are_parts_protected(const char *path)
+{
+    char buf[PATH_MAX];
+    size_t len = strlen(path);
+    if (len >= sizeof buf)
+        return false;
+    memcpy(buf, path, len + 1);
+    for (size_t i = 1; i <= len; i++) {
+        char c = buf[i];
+        buf[i] = '\0';
+        if ((c == '/' || !c) && !is_entry_protected(buf))
+            return false;
+        buf[i] = c;
+    }
+    return true;
+}
+
+/* Returns whether no other user can make the path refer to another folder, whose owner would then change. */
+static bool is_path_protected(const char *path)
+{
+    char real[PATH_MAX];
+    return are_parts_protected(path) && (!realpath(path, real) || are_parts_protected(real));
+}
 
 /* Returns whether the folder belongs to the master and no other user can write to it. If so,
  * acme_state_folder_create() changes its owner. */
@@ -70,10 +109,16 @@ static bool check_state_folder(struct mk_config *config, const struct acme_setti
         mk_config_error(config, s, "StateFolder", "%s is not a folder", path);
         return false;
     }
-    if (st.st_uid == o->uid || can_change_owner(o, &st))
-        return true;
-    report_owner(config, s, path, st.st_uid, o->uid);
-    return false;
+    if (st.st_uid != o->uid && !can_change_owner(o, &st)) {
+        report_owner(config, s, path, st.st_uid, o->uid);
+        return false;
+    }
+    if (st.st_mode & OTHERS_WRITE) {
+        mk_config_error(config, s, "StateFolder", "other users can write to the folder %s", path);
+        mk_config_hint(config, "it contains keys: `chmod go-w %s`", path);
+        return false;
+    }
+    return true;
 }
 
 /* Returns whether the workers' user can traverse a parent folder. The check ignores the user's supplementary
@@ -104,12 +149,14 @@ static void check_parent_folders(struct mk_config *config, const struct acme_set
     }
 }
 
-/* Returns whether the helper creates files with this name. */
+/* Returns whether the helper creates files with this name; `lost+found` belongs to a mounted file system. */
 static bool is_known_file_name(const char *name)
 {
-    static const char *const names[] = {"account.key", "account.json", "lock",           "certificates",
-                                        "orders",      "failures",     ACME_HTTP_FOLDER, ACME_ALPN_FOLDER,
-                                        "lost+found" /* of a mounted file system */};
+    static const char *const names[] = {"account.key",    "account.json",  "account.lock",
+                                        "lock",           "certificates",  "orders",
+                                        "failures",       "renewal",       ACME_HTTP_FOLDER,
+                                        ACME_ALPN_FOLDER, ACME_DNS_FOLDER, ACME_ON_DEMAND_FOLDER,
+                                        "lost+found"};
     for (size_t i = 0; i < MK_LEN(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -135,6 +182,20 @@ static void report_unknown_files(struct mk_config *config, const struct acme_set
         closedir(d);
 }
 
+static void report_unprotected_path(struct mk_config *config, const struct acme_settings *s,
+                                    const struct owner *o)
+{
+    if (is_path_protected(s->state.p))
+        return;
+    mk_config_error(
+        config, s, "StateFolder",
+        "the folder %s belongs to root, and another user can replace it or a folder above it: its "
+        "owner is not changed",
+        s->state.p);
+    mk_config_hint(config, "if it is the right folder, change its owner: `chown -R %s %s`", user_name(o->uid),
+                   s->state.p);
+}
+
 void acme_state_folder_check(struct mk_config *config, const struct acme_settings *s)
 {
     struct owner o = worker_owner(config);
@@ -144,6 +205,7 @@ void acme_state_folder_check(struct mk_config *config, const struct acme_setting
     if (!check_state_folder(config, s, &o, s->state.p) || stat(s->state.p, &st) < 0)
         return;
     if (can_change_owner(&o, &st)) {
+        report_unprotected_path(config, s, &o);
         report_unknown_files(config, s);
         return;
     }
@@ -186,7 +248,7 @@ static void remove_created(int fd, const char *path, const struct created *creat
 {
     char buf[PATH_MAX];
     size_t len = strlen(path);
-    for (size_t i = 0; fd >= 0 && i < MK_LEN(inner_folders); i++)
+    for (size_t i = MK_LEN(inner_folders); fd >= 0 && i-- > 0;)
         if (created->inner[i])
             (void)unlinkat(fd, inner_folders[i], AT_REMOVEDIR);
     if (created->state)
@@ -204,30 +266,44 @@ static void remove_created(int fd, const char *path, const struct created *creat
     (void)rmdir(buf);
 }
 
-/* Returns a descriptor or a negated errno value. Does not change the owner of a new folder. */
+/* Returns a descriptor or a negated errno value. Does not change the owner of a new folder. The state folder may be a
+ * link that the administrator has created. */
 static int open_or_create_folder(int at, const char *path, bool *is_new)
 {
     *is_new = mkdirat(at, path, 0700) == 0;
     if (!*is_new && errno != EEXIST)
         return -errno;
-    int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (at == AT_FDCWD ? 0 : O_NOFOLLOW));
+    bool may_be_link = at == AT_FDCWD && !*is_new;
+    int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (may_be_link ? 0 : O_NOFOLLOW));
     return fd < 0 ? -errno : fd;
 }
 
 static int chown_folder(int fd, const struct owner *o, unsigned depth);
 
-/* Does not follow links. A file with several hard links may belong to someone else. */
-static int chown_entry(int at, const char *name, const struct owner *o, unsigned depth)
+/* A file with several hard links may belong to someone else. */
+static int chown_opened_entry(int entry, const struct owner *o, unsigned depth)
 {
     struct stat st;
-    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : -errno;
+    if (fstat(entry, &st) < 0)
+        return -errno;
     if (st.st_uid != geteuid() || (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && st.st_nlink == 1)))
         return 0;
     if (!S_ISDIR(st.st_mode))
-        return fchownat(at, name, o->uid, o->gid, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fchownat(entry, "", o->uid, o->gid, AT_EMPTY_PATH) < 0 ? -errno : 0;
+    int fd = openat(entry, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? -errno : chown_folder(fd, o, depth + 1);
+}
+
+/* Does not follow links. Checks and changes the same descriptor, because another user may be able to replace the entry of a
+ * subfolder in between. */
+static int chown_entry(int at, const char *name, const struct owner *o, unsigned depth)
+{
+    int entry = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (entry < 0)
+        return errno == ENOENT ? 0 : -errno;
+    int e = chown_opened_entry(entry, o, depth);
+    close(entry);
+    return e;
 }
 
 /* Changes the owner of the folder after that of its contents, so that no other user can change the contents
@@ -250,10 +326,10 @@ static int chown_folder(int fd, const struct owner *o, unsigned depth)
     return e;
 }
 
-static int create_subfolders(int at, struct created *created)
+static int create_subfolders(int at, size_t n, struct created *created)
 {
     int e = 0;
-    for (size_t i = 0; i < MK_LEN(inner_folders) && !e; i++) {
+    for (size_t i = 0; i < n && !e; i++) {
         int fd = open_or_create_folder(at, inner_folders[i], &created->inner[i]);
         e = fd < 0 ? fd : 0;
         if (fd >= 0)
@@ -272,28 +348,32 @@ static int chown_new_subfolders(int at, const struct owner *o, const struct crea
     return e;
 }
 
-static int chown_all(int fd, const struct owner *o, const struct created *created)
+static int chown_all(int fd, const char *path, const struct owner *o, const struct created *created)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
         return -errno;
     if (!can_change_owner(o, &st))
         return chown_new_subfolders(fd, o, created);
+    if (!created->state && !is_path_protected(path))
+        return -EPERM;
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return copy < 0 ? -errno : chown_folder(copy, o, 0);
 }
 
-int acme_state_folder_create(struct mk_config *config, const struct acme_settings *s)
+int acme_state_folder_create(struct mk_config *config, const struct acme_settings *s, bool on_demand)
 {
     struct owner o = worker_owner(config);
     struct created created = {0};
     create_parents(s->state.p, &created);
     int fd = open_or_create_folder(AT_FDCWD, s->state.p, &created.state);
-    int e = fd < 0 ? fd : create_subfolders(fd, &created);
+    int e = fd < 0
+                ? fd
+                : create_subfolders(fd, on_demand ? MK_LEN(inner_folders) : FOLDERS_WITHOUT_DEMAND, &created);
     const char *what = "create";
     if (!e) {
         what = "change the owner of";
-        e = chown_all(fd, &o, &created);
+        e = chown_all(fd, s->state.p, &o, &created);
     }
     if (e)
         remove_created(fd, s->state.p, &created);

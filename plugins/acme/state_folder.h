@@ -11,6 +11,6 @@ void acme_state_folder_check(struct mk_config *config, const struct acme_setting
 /* Creates the folder, with the subfolders that workers read, for the workers' user. If an existing folder
  * belongs to the master's user and no other user can write to it, the workers' user becomes the owner of the
  * folder and of the master's files in it. On failure, reports it and removes the folders created so far. */
-int acme_state_folder_create(struct mk_config *config, const struct acme_settings *s);
+int acme_state_folder_create(struct mk_config *config, const struct acme_settings *s, bool on_demand);
 
 #endif

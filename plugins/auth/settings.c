@@ -152,6 +152,7 @@ static const struct mk_conf_key keys[] = {
      .help = MK_HELP("The realm; browsers may show it in the password prompt.")},
     {.name = "UserFile",
      .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_READS,
      MK_CONF_AT(struct auth_location, file),
      .syntax = "a file",
      .parse = parse_file,

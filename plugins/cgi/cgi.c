@@ -17,7 +17,6 @@ MK_PLUGIN_DECLARE(cgi);
 static int load_plugin(struct mk_config *config, void **data)
 {
     *data = mk_config_alloc(config, sizeof(struct cgi));
-    mk_config_enable_subprocesses(config);
     mk_config_enable_body_spool(config);
     return *data ? 0 : -ENOMEM;
 }

@@ -89,7 +89,7 @@ enum mk_verdict cgi_exchange_respond_error(struct cgi_exchange *c, struct mk_res
 {
     cgi_exchange_stop(c);
     if (status == 503)
-        (void)mk_response_add_header(response, MK_STR("Retry-After"), MK_STR("1"));
+        (void)mk_response_add_default(response, MK_STR("Retry-After"), MK_STR("1"));
     (void)mk_response_set_status(response, status);
     return MK_ERROR;
 }

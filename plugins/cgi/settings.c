@@ -416,6 +416,9 @@ struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools
     if (!s || s->pool) /* already prepared for another host */
         return s;
     s->pool = ++*pools;
+    for (const struct cgi_item *i = s->interpreters.first; i; i = i->next)
+        mk_config_allow_program(config, s, "Interpreter",
+                                &(struct mk_program){.path = ((const struct cgi_interpreter *)i)->words[0]});
     return collect_variables(config, s) ? s : NULL;
 }
 
@@ -426,6 +429,7 @@ bool cgi_settings_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
     struct cgi_route *r = mk_conf_ctx_alloc(ctx, sizeof *r);
     mk_str program, more;
     *data = r;
+    mk_config_allow_scripts(mk_conf_ctx_config(ctx));
     if (!r || !mk_conf_ctx_word(ctx, &words, &program) || !mk_conf_ctx_word(ctx, &words, &r->type) ||
         !mk_conf_ctx_word(ctx, &words, &more))
         return false;
@@ -437,5 +441,8 @@ bool cgi_settings_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
         return !more.p;
     struct cgi_interpreter *in = mk_conf_ctx_alloc(ctx, sizeof *in);
     r->interpreter = in;
-    return in && parse_program(ctx, program, in, 0);
+    if (!in || !parse_program(ctx, program, in, 0))
+        return false;
+    mk_config_allow_program(mk_conf_ctx_config(ctx), NULL, NULL, &(struct mk_program){.path = in->words[0]});
+    return true;
 }

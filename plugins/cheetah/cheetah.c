@@ -4,6 +4,7 @@
 #include <monkey/version.h>
 
 #include "client.h"
+#include "config_client.h"
 #include "message_handler.h"
 #include "shell.h"
 #include "socket.h"
@@ -21,7 +22,7 @@ static int load_plugin(struct mk_config *config, void **data)
     c->slots = mk_config_shared(config, "cheetah/seats", sizeof *c->slots);
     if (!c->slots || cheetah_settings_read(config, &c->settings, &c->section))
         return -EINVAL;
-    mk_config_allow_path(config, MK_STR("/proc/self/statm"));
+    mk_config_allow_path(config, NULL, NULL, MK_STR("/proc/self/statm"));
     return 0;
 }
 
@@ -42,8 +43,29 @@ static const struct mk_command shell = {
     .run = cheetah_client_run,
 };
 
+static const struct mk_command reload = {
+    .name = "reload",
+    .args = "[--confirm TIME] [--timeout TIME]",
+    .help = "Reload the configuration, and wait for the result (plugin cheetah).",
+    .run = cheetah_config_client_reload,
+};
+
+static const struct mk_command confirm = {
+    .name = "confirm",
+    .args = "",
+    .help = "Keep the configuration that `reload --confirm` has loaded (plugin cheetah).",
+    .run = cheetah_config_client_confirm,
+};
+
+static const struct mk_command rollback = {
+    .name = "rollback",
+    .args = "[NUMBER]",
+    .help = "Return to an earlier configuration (plugin cheetah).",
+    .run = cheetah_config_client_rollback,
+};
+
 static const struct mk_conf_table *const sections[] = {&cheetah_table, NULL};
-static const struct mk_command *const verbs[] = {&shell, NULL};
+static const struct mk_command *const verbs[] = {&shell, &reload, &confirm, &rollback, NULL};
 
 MK_PLUGIN(cheetah) = {
     MK_PLUGIN_HEAD,

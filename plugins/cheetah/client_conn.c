@@ -27,7 +27,8 @@ enum {
 
 void cheetah_client_conn_init(struct cheetah_client_conn *l, const char *path)
 {
-    *l = (struct cheetah_client_conn){.path = path, .prefix = "", .fd = -1, .in = mk_buf_growing(IN_MAX)};
+    *l = (struct cheetah_client_conn){
+        .path = path, .command = "shell", .prefix = "", .fd = -1, .in = mk_buf_growing(IN_MAX)};
 }
 
 void cheetah_client_conn_close(struct cheetah_client_conn *l)
@@ -150,8 +151,8 @@ static int explain_connect_error(const struct cheetah_client_conn *l, int error)
     if (error == ENOENT)
         return print_error(l,
                            "socket %s does not exist: is a server running with `Load cheetah` in its "
-                           "[PLUGINS]? (for another path: `monkey shell -s SOCKET`)",
-                           l->path);
+                           "[PLUGINS]? (for another path: `monkey %s -s SOCKET`)",
+                           l->path, l->command);
     if (error == ECONNREFUSED)
         return print_error(l, "no server listens at %s: the server has exited", l->path);
     if (error == EACCES || error == EPERM)
@@ -206,8 +207,9 @@ static int read_greeting(struct cheetah_client_conn *l, mk_str line)
     if (mk_str_starts(line, MK_STR("HTTP/1.1 ")))
         return print_refusal(l);
     if (mk_str_starts(line, MK_STR("+cheetah ")) && !mk_str_starts(line, expected))
-        return print_error(
-            l, "the server at %s uses another version of the protocol: use its own `monkey shell`", l->path);
+        return print_error(l,
+                           "the server at %s uses another version of the protocol: use its own `monkey %s`",
+                           l->path, l->command);
     if (!mk_str_starts(line, expected))
         return print_error(l, "the program at %s is not a Monkey server", l->path);
     line = mk_str_skip(line, expected.len);

@@ -7,8 +7,9 @@
 
 struct cheetah_client_conn {
     const char *path;
-    const char *prefix; /* prefix of error messages */
-    int fd;             /* -1: no session; the next command opens one */
+    const char *command; /* the command of the command line, such as "shell" */
+    const char *prefix;  /* prefix of error messages */
+    int fd;              /* -1: no session; the next command opens one */
     struct mk_buf in;
     size_t in_at;      /* offset of the first unprocessed byte of `in` */
     char greeting[64]; /* the line that the server sent when the session was opened */

@@ -40,22 +40,77 @@ static bool is_change_refused(int error)
     return error == -EINVAL || error == -ENOENT || error == -EEXIST || error == -ENOSPC;
 }
 
+/* A command whose result follows. The session may end before. */
+struct upstream_change {
+    struct shell *shell;
+    uint64_t token; /* of the session's response */
+    char client[64];
+    size_t args_len;
+    char args[];
+};
+
+static void finish_upstream_command(struct cheetah_session *s, mk_str args, int e, mk_str text)
+{
+    if (!is_change_refused(e))
+        cheetah_session_log_command(s, "upstream", args, text);
+    cheetah_session_finish_response(s,
+                                    e == 0         ? CHEETAH_OK
+                                    : e == -EINVAL ? CHEETAH_USAGE_ERROR
+                                                   : CHEETAH_FAILED,
+                                    "%.*s", MK_STR_ARG(text));
+}
+
+static void on_upstream_changed(void *ctx, int error, mk_str text)
+{
+    struct upstream_change *c = ctx;
+    mk_str args = mk_str_of(c->args, c->args_len);
+    struct cheetah_session *s = cheetah_session_find(c->shell, c->token);
+    if (s) {
+        finish_upstream_command(s, args, error, text);
+        cheetah_session_advance(s);
+    } else {
+        mk_worker_log(c->shell->worker, MK_LOG_INFO, "shell: %s has disconnected; its upstream %.*s: %.*s",
+                      c->client, MK_STR_ARG(args), MK_STR_ARG(text));
+    }
+    mk_mem_free(c);
+}
+
+static const struct cheetah_deferred_command upstream_job = {.on_timer = NULL};
+
+static struct upstream_change *new_change(struct cheetah_session *s, mk_str args)
+{
+    struct upstream_change *c = mk_mem_alloc(sizeof *c + args.len);
+    if (!c)
+        return NULL;
+    *c = (struct upstream_change){.shell = cheetah_session_shell(s), .args_len = args.len};
+    if (args.len)
+        memcpy(c->args, args.p, args.len);
+    cheetah_session_describe_client(s, c->client, sizeof c->client);
+    return c;
+}
+
 /* `upstream NAME add SERVER` and others: the plugin upstream runs them. */
 static void upstream_command(struct cheetah_session *s, mk_str args, bool json)
 {
     char buf[512];
     struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
     (void)json;
-    int e = mk_worker_run_command(cheetah_session_shell(s)->worker, MK_STR("upstream"), args, &out);
+    struct upstream_change *c = new_change(s, args);
+    if (!c || !cheetah_session_defer_response(s, &upstream_job, 1)) {
+        if (!c)
+            cheetah_session_finish_response(s, CHEETAH_FAILED, "out of memory");
+        mk_mem_free(c);
+        return;
+    }
+    c->token = cheetah_session_token(s);
+    const struct mk_command_end end = {on_upstream_changed, c};
+    int e = mk_worker_run_command(cheetah_session_shell(s)->worker, MK_STR("upstream"), args, &out, &end);
+    if (e == -EINPROGRESS)
+        return;
+    mk_mem_free(c);
     if (e == -ENOENT && !out.len)
         mk_buf_add(&out, MK_STR("no route uses an upstream"));
-    if (!is_change_refused(e))
-        cheetah_session_log_command(s, "upstream", args, mk_buf_str(&out));
-    cheetah_session_finish_response(s,
-                                    e == 0         ? CHEETAH_OK
-                                    : e == -EINVAL ? CHEETAH_USAGE_ERROR
-                                                   : CHEETAH_FAILED,
-                                    "%.*s", MK_STR_ARG(mk_buf_str(&out)));
+    finish_upstream_command(s, args, e, mk_buf_str(&out));
 }
 
 static const struct command commands[] = {
@@ -78,7 +133,12 @@ static const struct command commands[] = {
     {"configuration", "config", 'f', NULL, "the effective configuration, including defaults", false,
      cheetah_show_configuration},
     {"cache", NULL, 0, "[clear]", "shows or clears the caches of open files", true, cheetah_show_cache},
-    {"reload", NULL, 0, NULL, "reloads the configuration", false, cheetah_reload_command},
+    {"reload", NULL, 0, "[...]",
+     "reloads the configuration; `--confirm TIME`: the old one returns unless confirmed", false,
+     cheetah_reload_command},
+    {"confirm", NULL, 0, NULL, "keeps the configuration of `reload --confirm`", false,
+     cheetah_confirm_command},
+    {"rollback", NULL, 0, "[NUMBER]", "returns to an earlier configuration", false, cheetah_rollback_command},
     {"loglevel", NULL, 0, "[LEVEL]", "shows or sets the log level: error, warn, info or debug", false,
      cheetah_loglevel_command},
     {"version", NULL, 0, NULL, "the version of the server", false, cheetah_show_version},

@@ -104,10 +104,17 @@ static bool append_segment(struct mk_buf *out, mk_str segment)
     return out->len > before && out->len - before < WORD_MAX;
 }
 
-static struct cheetah_http_error read_content(mk_str content, struct cheetah_http_content *p)
+static struct cheetah_http_error read_content(mk_str content, unsigned allowed,
+                                              struct cheetah_http_content *p)
 {
-    const char *text = cheetah_http_content_parse(content, p);
+    const char *text = cheetah_http_content_parse(content, allowed, p);
     return text ? error(400, text) : ok;
+}
+
+/* For a request without content. */
+static struct cheetah_http_error expect_no_content(mk_str content)
+{
+    return content.len ? error(400, "this request has no content") : ok;
 }
 
 static bool is_method(const struct cheetah_http *h, const char *method)
@@ -119,10 +126,8 @@ static struct cheetah_http_error append_add(struct mk_buf *out, const struct che
 {
     if (!p->server.len)
         return error(400, "expected {\"server\": \"HOST:PORT\"}, and `weight`, `backup` or `save`");
-    if (p->state.len || p->level.len || p->moves)
-        return error(400, "a new server has `server`, `weight`, `backup` and `save`");
     mk_buf_addf(out, " add %.*s", MK_STR_ARG(p->server));
-    if (p->has_weight)
+    if (p->given & CHEETAH_HTTP_WEIGHT)
         mk_buf_addf(out, " weight=%llu", (unsigned long long)p->weight);
     if (p->is_backup)
         mk_buf_add(out, MK_STR(" backup"));
@@ -133,18 +138,27 @@ static struct cheetah_http_error append_change(struct mk_buf *out, mk_str server
                                                const struct cheetah_http_content *p)
 {
     bool drains = mk_str_eq(p->state, MK_STR("drain")), enables = mk_str_eq(p->state, MK_STR("enabled"));
-    if (p->server.len || p->level.len || p->is_backup || (p->state.len && p->has_weight) ||
-        (p->state.len && !drains && !enables) || (!p->state.len && !p->has_weight) || (p->moves && !drains))
+    bool has_weight = p->given & CHEETAH_HTTP_WEIGHT, has_state = p->given & CHEETAH_HTTP_STATE;
+    if (has_state == has_weight || (has_state && !drains && !enables) || (p->moves && !drains))
         return error(400, "expected {\"state\": \"drain\"} (and `move`), {\"state\": \"enabled\"} or "
                           "{\"weight\": N}, and `save`");
-    mk_buf_addf(out, " %s ", p->has_weight ? "weight" : drains ? "drain" : "enable");
+    mk_buf_addf(out, " %s ", has_weight ? "weight" : drains ? "drain" : "enable");
     if (!append_segment(out, server))
         return error(400, "invalid server");
-    if (p->has_weight)
+    if (has_weight)
         mk_buf_addf(out, " %llu", (unsigned long long)p->weight);
     if (p->moves)
         mk_buf_add(out, MK_STR(" move"));
     return ok;
+}
+
+static unsigned upstream_members(const struct cheetah_http *h)
+{
+    if (is_method(h, "POST"))
+        return CHEETAH_HTTP_SERVER | CHEETAH_HTTP_WEIGHT | CHEETAH_HTTP_BACKUP | CHEETAH_HTTP_SAVE;
+    if (is_method(h, "PATCH"))
+        return CHEETAH_HTTP_STATE | CHEETAH_HTTP_WEIGHT | CHEETAH_HTTP_MOVE | CHEETAH_HTTP_SAVE;
+    return CHEETAH_HTTP_SAVE;
 }
 
 /* /upstreams/NAME/servers and /upstreams/NAME/servers/SERVER */
@@ -153,7 +167,7 @@ static struct cheetah_http_error upstream_command(const struct cheetah_http *h, 
 {
     struct cheetah_http_content p;
     mk_str name = mk_str_cut(&path, '/'), servers = mk_str_cut(&path, '/'), server = path;
-    struct cheetah_http_error e = read_content(content, &p);
+    struct cheetah_http_error e = read_content(content, upstream_members(h), &p);
     if (!mk_str_eq(servers, MK_STR("servers")))
         return error(404, "not found");
     if (e.status)
@@ -180,10 +194,34 @@ static struct cheetah_http_error level_command(const struct cheetah_http *h, mk_
                                                struct mk_buf *out)
 {
     struct cheetah_http_content p;
-    struct cheetah_http_error e = read_content(content, &p);
-    if (!e.status && is_method(h, "PUT") && !p.level.len)
+    mk_buf_add(out, MK_STR("loglevel "));
+    if (is_method(h, "GET"))
+        return expect_no_content(content);
+    struct cheetah_http_error e = read_content(content, CHEETAH_HTTP_LEVEL, &p);
+    if (!e.status && !p.level.len)
         e = error(400, "expected {\"level\": \"info\"}");
-    mk_buf_addf(out, "loglevel %.*s", MK_STR_ARG(p.level));
+    mk_buf_add(out, p.level);
+    return e;
+}
+
+/* /reload, /confirm and /rollback */
+static struct cheetah_http_error config_command(const struct cheetah_http *h, mk_str name, mk_str content,
+                                                struct mk_buf *out)
+{
+    struct cheetah_http_content p;
+    unsigned allowed = mk_str_eq(name, MK_STR("reload"))     ? CHEETAH_HTTP_CONFIRM | CHEETAH_HTTP_TIMEOUT
+                       : mk_str_eq(name, MK_STR("rollback")) ? CHEETAH_HTTP_NUMBER | CHEETAH_HTTP_TIMEOUT
+                                                             : 0;
+    struct cheetah_http_error e = read_content(content, allowed, &p);
+    mk_buf_add(out, name);
+    if (!is_method(h, "POST"))
+        return error(405, "expected POST");
+    if (p.given & CHEETAH_HTTP_TIMEOUT)
+        mk_buf_addf(out, " --timeout %.*s", MK_STR_ARG(p.timeout));
+    if (p.given & CHEETAH_HTTP_CONFIRM)
+        mk_buf_addf(out, " --confirm %.*s", MK_STR_ARG(p.confirm));
+    if (p.given & CHEETAH_HTTP_NUMBER)
+        mk_buf_addf(out, " %llu", (unsigned long long)p.number);
     return e;
 }
 
@@ -203,22 +241,21 @@ struct cheetah_http_error cheetah_http_command(const struct cheetah_http *h, mk_
     *is_json = false;
     if (mk_str_starts(path, MK_STR("upstreams/")))
         return upstream_command(h, mk_str_skip(path, sizeof "upstreams/" - 1), content, command);
-    if (mk_str_eq(path, MK_STR("reload"))) {
-        mk_buf_add(command, MK_STR("reload"));
-        return is_method(h, "POST") ? ok : error(405, "expected POST");
-    }
+    if (mk_str_eq(path, MK_STR("reload")) || mk_str_eq(path, MK_STR("confirm")) ||
+        mk_str_eq(path, MK_STR("rollback")))
+        return config_command(h, path, content, command);
     if (mk_str_eq(path, MK_STR("loglevel")) && (is_method(h, "PUT") || is_method(h, "GET")))
         return level_command(h, content, command);
     if (mk_str_eq(path, MK_STR("cache")) && is_method(h, "DELETE")) {
         mk_buf_add(command, MK_STR("cache clear"));
-        return ok;
+        return expect_no_content(content);
     }
     for (size_t i = 0; i < MK_LEN(readable); i++) {
         if (!mk_str_eq(path, mk_str_from_c(readable[i].path)))
             continue;
         *is_json = readable[i].is_json;
         mk_buf_addf(command, "%s%s", *is_json ? "json " : "", readable[i].path);
-        return is_method(h, "GET") ? ok : error(405, "expected GET");
+        return is_method(h, "GET") ? expect_no_content(content) : error(405, "expected GET");
     }
     return error(404, "not found");
 }

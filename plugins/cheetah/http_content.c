@@ -54,40 +54,61 @@ static bool parse_bool(mk_str *in, bool *out)
     return *out || mk_str_eq(word, MK_STR("false"));
 }
 
-static const char *parse_member(mk_str *in, struct cheetah_http_content *out)
+/* Where the value of a member is stored: one pointer is not NULL. */
+struct member {
+    enum cheetah_http_member bit;
+    mk_str name;
+    mk_str *text;
+    bool *flag;
+    uint64_t *number;
+};
+
+static const char *parse_value(mk_str *in, const struct member *m)
 {
-    const struct {
-        mk_str name;
-        mk_str *text;
-        bool *flag;
-    } members[] = {{MK_STR("server"), &out->server, NULL}, {MK_STR("state"), &out->state, NULL},
-                   {MK_STR("level"), &out->level, NULL},   {MK_STR("backup"), NULL, &out->is_backup},
-                   {MK_STR("move"), NULL, &out->moves},    {MK_STR("save"), NULL, &out->saves}};
+    if (m->number)
+        return mk_num_parse(parse_word(in), m->number) && *m->number ? NULL : "expected a number above 0";
+    return (m->text ? parse_string(in, m->text) : parse_bool(in, m->flag)) ? NULL : invalid;
+}
+
+static const char *parse_member(mk_str *in, unsigned allowed, struct cheetah_http_content *out)
+{
+    const struct member members[] = {
+        {CHEETAH_HTTP_SERVER, MK_STR("server"), .text = &out->server},
+        {CHEETAH_HTTP_STATE, MK_STR("state"), .text = &out->state},
+        {CHEETAH_HTTP_WEIGHT, MK_STR("weight"), .number = &out->weight},
+        {CHEETAH_HTTP_BACKUP, MK_STR("backup"), .flag = &out->is_backup},
+        {CHEETAH_HTTP_MOVE, MK_STR("move"), .flag = &out->moves},
+        {CHEETAH_HTTP_SAVE, MK_STR("save"), .flag = &out->saves},
+        {CHEETAH_HTTP_LEVEL, MK_STR("level"), .text = &out->level},
+        {CHEETAH_HTTP_CONFIRM, MK_STR("confirm"), .text = &out->confirm},
+        {CHEETAH_HTTP_NUMBER, MK_STR("number"), .number = &out->number},
+        {CHEETAH_HTTP_TIMEOUT, MK_STR("timeout"), .text = &out->timeout},
+    };
     mk_str key;
     if (!parse_string(in, &key) || !expect(in, ':'))
         return invalid;
-    if (mk_str_eq(key, MK_STR("weight"))) {
-        out->has_weight = true;
-        return mk_num_parse(parse_word(in), &out->weight) ? NULL : "`weight` is not a number";
+    for (size_t i = 0; i < MK_LEN(members); i++) {
+        if (!mk_str_eq(key, members[i].name))
+            continue;
+        if (!(allowed & members[i].bit))
+            return "a member is not valid for this request";
+        out->given |= members[i].bit;
+        return parse_value(in, &members[i]);
     }
-    for (size_t i = 0; i < MK_LEN(members); i++)
-        if (mk_str_eq(key, members[i].name))
-            return (members[i].text ? parse_string(in, members[i].text) : parse_bool(in, members[i].flag))
-                       ? NULL
-                       : invalid;
-    return "unknown member: expected `server`, `state`, `weight`, `backup`, `move`, `save` or `level`";
+    return "unknown member: expected `server`, `state`, `weight`, `backup`, `move`, `save`, `level`, "
+           "`confirm`, `number` or `timeout`";
 }
 
-const char *cheetah_http_content_parse(mk_str content, struct cheetah_http_content *out)
+const char *cheetah_http_content_parse(mk_str content, unsigned allowed, struct cheetah_http_content *out)
 {
-    *out = (struct cheetah_http_content){.has_weight = false};
+    *out = (struct cheetah_http_content){.given = 0};
     if (!skip_blanks(&content) && !content.len)
         return NULL;
     if (!expect(&content, '{'))
         return invalid;
     if (!expect(&content, '}')) {
         do {
-            const char *error = parse_member(&content, out);
+            const char *error = parse_member(&content, allowed, out);
             if (error)
                 return error;
         } while (expect(&content, ','));

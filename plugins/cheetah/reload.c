@@ -1,86 +1,171 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reload.h"
 
-enum { LOOK_MS = 50, LOOKS_MAX = 30 * 1000 / LOOK_MS, WHY_MAX = 8192 };
+#include <errno.h>
+
+enum { LOOK_MS = 50, TIMEOUT_S = 30, DAY_S = 24 * 3600, TEXT_MAX = 2048, NUMBER_MAX = 99999999 };
 
 struct reload_wait {
-    uint64_t before, failed_before; /* numbers of all results and of failures before the request */
-    uint64_t awaited;               /* number of expected results, including those of other requests */
-    unsigned looks;
+    enum mk_config_action action;
+    uint32_t confirm_s;
+    uint64_t id; /* of the order */
+    uint32_t timeout_s;
+    uint64_t waited_ms;
 };
 
-static void show_reload_error(struct cheetah_session *s)
+static void show_success(struct cheetah_session *s, const struct reload_wait *w, mk_str text)
 {
-    struct mk_buf error = mk_buf_growing(WHY_MAX);
-    struct mk_reloads r;
-    mk_worker_reloads(cheetah_session_shell(s)->worker, &r, &error);
-    mk_str rest = mk_buf_str(&error);
-    while (rest.len) {
-        mk_str line = mk_str_cut(&rest, '\n');
+    if (w->confirm_s)
+        cheetah_session_finish_response(s, CHEETAH_OK,
+                                        "%.*s; unless you `confirm` it, the old one returns in %u s",
+                                        MK_STR_ARG(text), w->confirm_s);
+    else
+        cheetah_session_finish_response(s, CHEETAH_OK, "%.*s", MK_STR_ARG(text));
+}
+
+static void show_failure(struct cheetah_session *s, const struct reload_wait *w, mk_str error)
+{
+    if (w->action == MK_CONFIG_CONFIRM) {
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "%.*s", MK_STR_ARG(error));
+        return;
+    }
+    while (error.len) {
+        mk_str line = mk_str_cut(&error, '\n');
         cheetah_session_write_note(s, "%.*s", MK_STR_ARG(line));
     }
-    mk_buf_free(&error);
+    cheetah_session_finish_response(s, CHEETAH_FAILED,
+                                    w->action == MK_CONFIG_ROLLBACK
+                                        ? "the earlier configuration does not serve: keeping the current one"
+                                        : "the new configuration is invalid: keeping the old one");
 }
 
 /* Returns false if there is no result yet. */
-static bool show_reload_result(struct cheetah_session *s, const struct reload_wait *w)
+static bool show_result(struct cheetah_session *s, const struct reload_wait *w)
 {
-    struct mk_reloads r;
-    mk_worker_reloads(cheetah_session_shell(s)->worker, &r, NULL);
-    uint64_t failed = r.failed - w->failed_before;
-    if (r.done + r.failed - w->before < w->awaited)
-        return false;
-    if (failed == 0) {
-        cheetah_session_finish_response(s, CHEETAH_OK, "the new configuration serves");
-        return true;
-    }
-    show_reload_error(s);
-    if (failed < w->awaited) /* another session has requested a reload at the same time */
-        cheetah_session_finish_response(s, CHEETAH_FAILED, "one of %llu configurations was rejected",
-                                        (unsigned long long)w->awaited);
-    else
-        cheetah_session_finish_response(s, CHEETAH_FAILED,
-                                        "the new configuration is invalid: keeping the old one");
-    return true;
+    char buf[TEXT_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    int e = mk_worker_order_result(cheetah_session_shell(s)->worker, w->id, &text);
+    if (e == 0)
+        show_success(s, w, mk_buf_str(&text));
+    else if (e != -EAGAIN)
+        show_failure(s, w, mk_buf_str(&text));
+    return e != -EAGAIN;
 }
 
-static void check_reload_result(struct cheetah_session *s)
+static void check_result(struct cheetah_session *s)
 {
     struct reload_wait *w = cheetah_session_state(s);
-    if (show_reload_result(s, w))
+    if (show_result(s, w))
         return;
-    if (++w->looks < LOOKS_MAX)
+    w->waited_ms += LOOK_MS;
+    if (w->waited_ms < (uint64_t)w->timeout_s * 1000)
         cheetah_session_set_timer(s, LOOK_MS);
     else
-        cheetah_session_finish_response(s, CHEETAH_FAILED, "no result within %d s: see the error log",
-                                        LOOKS_MAX * LOOK_MS / 1000);
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "no result within %u s: see the error log",
+                                        w->timeout_s);
 }
 
-/* Responds when the worker exits, as it usually does after a successful reload. */
+/* The session keeps a draining worker alive, so the worker exits before the result only if it is stopped or
+ * DrainTimeout has expired. */
 static void respond_on_worker_stop(struct cheetah_session *s)
 {
-    if (!show_reload_result(s, cheetah_session_state(s)))
+    if (!show_result(s, cheetah_session_state(s)))
         cheetah_session_finish_response(s, CHEETAH_FAILED, "this process exits; see the error log");
 }
 
-static const struct cheetah_deferred_command job = {.on_timer = check_reload_result,
+static const struct cheetah_deferred_command job = {.on_timer = check_result,
                                                     .on_stop = respond_on_worker_stop};
+
+static void send_order(struct cheetah_session *s, struct mk_config_order order, uint32_t timeout_s)
+{
+    char name[64];
+    struct mk_worker *worker = cheetah_session_shell(s)->worker;
+    struct reload_wait *w = cheetah_session_defer_response(s, &job, sizeof *w);
+    if (!w)
+        return;
+    order.id = cheetah_session_token(s);
+    *w = (struct reload_wait){
+        .action = order.action, .confirm_s = order.confirm_s, .id = order.id, .timeout_s = timeout_s};
+    cheetah_session_describe_client(s, name, sizeof name);
+    order.by = mk_str_from_c(name);
+    int e = mk_worker_order_config(worker, &order);
+    if (e) {
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
+        return;
+    }
+    cheetah_session_hold_worker(s);
+    cheetah_session_set_timer(s, LOOK_MS);
+}
+
+/* ---- Arguments ---- */
+
+bool cheetah_reload_parse_time(mk_str text, uint32_t *seconds)
+{
+    uint64_t n, factor = 1;
+    if (mk_str_ends(text, MK_STR("m")))
+        factor = 60;
+    else if (mk_str_ends(text, MK_STR("h")))
+        factor = 3600;
+    if (factor > 1 || mk_str_ends(text, MK_STR("s")))
+        text.len--;
+    if (!mk_num_parse(text, &n) || n < 1 || n > DAY_S || n * factor > DAY_S)
+        return false;
+    *seconds = (uint32_t)(n * factor);
+    return true;
+}
+
+/* Parses `--timeout TIME` and, unless `confirm_s` is NULL, `--confirm TIME`, and removes them from the front. */
+static bool parse_options(mk_str *args, uint32_t *timeout_s, uint32_t *confirm_s)
+{
+    while (mk_str_starts(*args, MK_STR("--"))) {
+        mk_str option = mk_str_word(args);
+        uint32_t *seconds = mk_str_eq(option, MK_STR("--timeout"))                ? timeout_s
+                            : confirm_s && mk_str_eq(option, MK_STR("--confirm")) ? confirm_s
+                                                                                  : NULL;
+        if (!seconds || !cheetah_reload_parse_time(mk_str_word(args), seconds))
+            return false;
+        *args = mk_str_trim(*args);
+    }
+    return true;
+}
 
 void cheetah_reload_command(struct cheetah_session *s, mk_str args, bool json)
 {
-    struct mk_worker *worker = cheetah_session_shell(s)->worker;
-    struct mk_reloads r;
-    struct reload_wait *w = cheetah_session_defer_response(s, &job, sizeof *w);
-    (void)args, (void)json;
-    if (!w)
-        return;
-    mk_worker_reloads(worker, &r, NULL);
-    *w = (struct reload_wait){
-        .before = r.done + r.failed, .failed_before = r.failed, .awaited = r.in_progress ? 2 : 1};
-    cheetah_session_log(s, "requests a reload");
-    int e = mk_worker_request_reload(worker);
-    if (e)
-        cheetah_session_finish_response(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
+    struct mk_config_order order = {.action = MK_CONFIG_RELOAD};
+    uint32_t timeout_s = TIMEOUT_S;
+    (void)json;
+    if (parse_options(&args, &timeout_s, &order.confirm_s) && !args.len)
+        send_order(s, order, timeout_s);
     else
-        cheetah_session_set_timer(s, LOOK_MS);
+        cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR,
+                                        "invalid arguments: expected `reload [--confirm TIME] [--timeout "
+                                        "TIME]`, with a TIME such as 60s or 10m");
+}
+
+void cheetah_confirm_command(struct cheetah_session *s, mk_str args, bool json)
+{
+    struct mk_reloads r;
+    (void)args, (void)json;
+    mk_worker_reloads(cheetah_session_shell(s)->worker, &r, NULL);
+    if (r.confirm_at)
+        send_order(s, (struct mk_config_order){.action = MK_CONFIG_CONFIRM}, TIMEOUT_S);
+    else
+        cheetah_session_finish_response(s, CHEETAH_FAILED, "no configuration waits for its confirmation");
+}
+
+void cheetah_rollback_command(struct cheetah_session *s, mk_str args, bool json)
+{
+    struct mk_config_order order = {.action = MK_CONFIG_ROLLBACK};
+    uint32_t timeout_s = TIMEOUT_S;
+    uint64_t n = 0;
+    (void)json;
+    bool ok = parse_options(&args, &timeout_s, NULL) &&
+              (!args.len || (mk_num_parse(args, &n) && n > 0 && n <= NUMBER_MAX));
+    order.number = (uint32_t)n;
+    if (ok)
+        send_order(s, order, timeout_s);
+    else
+        cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR,
+                                        "invalid arguments: expected `rollback [--timeout TIME] [NUMBER]`, "
+                                        "with a NUMBER from `monkey configurations`");
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <monkey/version.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "escape.h"
@@ -34,6 +35,7 @@ struct cheetah_session {
     const struct cheetah_deferred_command *job; /* NULL: ready for the next line */
     void *state;
     uint64_t token;
+    bool holds_worker;
     size_t in_len;
     bool overlong;   /* input is ignored until the end of the line */
     bool is_closing; /* the session ends when all output is sent */
@@ -52,6 +54,11 @@ void cheetah_session_log(const struct cheetah_session *s, const char *what)
 {
     mk_worker_log(s->shell->worker, MK_LOG_INFO, "shell: process %d of user %u, group %u %s", (int)s->who.pid,
                   (unsigned)s->who.uid, (unsigned)s->who.gid, what);
+}
+
+void cheetah_session_describe_client(const struct cheetah_session *s, char *buf, size_t size)
+{
+    snprintf(buf, size, "process %d of user %u", (int)s->who.pid, (unsigned)s->who.uid);
 }
 
 void cheetah_session_log_command(const struct cheetah_session *s, const char *name, mk_str args,
@@ -173,6 +180,20 @@ void cheetah_session_write_note(struct cheetah_session *s, const char *fmt, ...)
     va_end(args);
 }
 
+static void release_worker(struct cheetah_session *s)
+{
+    if (s->holds_worker)
+        mk_worker_unref(s->shell->worker);
+    s->holds_worker = false;
+}
+
+void cheetah_session_hold_worker(struct cheetah_session *s)
+{
+    if (!s->holds_worker)
+        mk_worker_ref(s->shell->worker);
+    s->holds_worker = true;
+}
+
 void cheetah_session_finish_response(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)
 {
     va_list args;
@@ -183,6 +204,7 @@ void cheetah_session_finish_response(struct cheetah_session *s, enum cheetah_tag
     mk_mem_free(s->state);
     s->state = NULL;
     mk_timer_stop(&s->timer);
+    release_worker(s);
 }
 
 void cheetah_session_close_later(struct cheetah_session *s)
@@ -384,6 +406,7 @@ static void free_session(struct cheetah_session *s)
     mk_timer_stop(&s->idle);
     mk_timer_stop(&s->timer);
     mk_timer_stop(&s->request);
+    release_worker(s);
     close(s->fd);
     cheetah_session_slot_release(s->shell->cheetah->slots, s->slot);
     mk_buf_free(&s->out);
@@ -532,11 +555,22 @@ void cheetah_session_close_all(struct shell *shell)
     }
 }
 
-void cheetah_session_on_message(struct shell *shell, const struct cheetah_message *note, mk_str text)
+struct cheetah_session *cheetah_session_find(const struct shell *shell, uint64_t token)
 {
     struct cheetah_session *s = shell->sessions;
-    while (s && !(s->job && s->token == note->token))
+    while (s && !(s->job && s->token == token))
         s = s->next;
+    return s;
+}
+
+void cheetah_session_advance(struct cheetah_session *s)
+{
+    advance_session_until_blocked(s);
+}
+
+void cheetah_session_on_message(struct shell *shell, const struct cheetah_message *note, mk_str text)
+{
+    struct cheetah_session *s = cheetah_session_find(shell, note->token);
     if (!s || !s->job->on_message)
         return;
     s->job->on_message(s, note, text);

@@ -39,6 +39,8 @@ void cheetah_session_on_message(struct shell *shell, const struct cheetah_messag
 struct shell *cheetah_session_shell(const struct cheetah_session *s);
 /* Writes to the error log, with the process and user of the client. */
 void cheetah_session_log(const struct cheetah_session *s, const char *what);
+/* Names the process and the user of the client. */
+void cheetah_session_describe_client(const struct cheetah_session *s, char *buf, size_t size);
 /* Writes the command, its arguments and its result to the error log. */
 void cheetah_session_log_command(const struct cheetah_session *s, const char *name, mk_str args,
                                  mk_str result);
@@ -58,8 +60,15 @@ void *cheetah_session_defer_response(struct cheetah_session *s, const struct che
                                      size_t size);
 /* Returns the state that cheetah_session_defer_response() has returned. */
 void *cheetah_session_state(const struct cheetah_session *s);
+/* Returns the session whose deferred response has the token; NULL: it has ended. */
+struct cheetah_session *cheetah_session_find(const struct shell *shell, uint64_t token);
+/* Call it after cheetah_session_finish_response() of a deferred response, unless the callback of a
+ * cheetah_deferred_command made that call. May free the session. */
+void cheetah_session_advance(struct cheetah_session *s);
 /* Returns an unpredictable number that identifies the queries of this response. */
 uint64_t cheetah_session_token(const struct cheetah_session *s);
+/* Keeps the worker running, although it drains, until the response ends. */
+void cheetah_session_hold_worker(struct cheetah_session *s);
 void cheetah_session_set_timer(struct cheetah_session *s, uint32_t ms);
 
 #endif

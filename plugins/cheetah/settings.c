@@ -131,6 +131,7 @@ static const struct mk_conf_key keys[] = {
      .help = MK_HELP("`SERVER`: on a unix socket. (`STDIN` of Monkey 1.x is no longer supported.)")},
     {.name = "Socket",
      .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_WRITES,
      MK_CONF_AT(struct cheetah_settings, path),
      .default_value = CHEETAH_SOCKET,
      .syntax = "the path of a socket",

@@ -248,6 +248,14 @@ static void worker_stop(struct mk_worker *worker, void *data)
     mk_mem_free(pools);
 }
 
+static void on_release_memory(struct mk_worker *worker, unsigned what, void *data)
+{
+    struct pools *pools = mk_worker_data(worker, &MK_PLUGIN_OF(compress));
+    (void)data;
+    for (size_t i = 0; i < pools->n && what & MK_RELEASE_CACHES; i++)
+        compress_pool_free_idle(&pools->v[i]);
+}
+
 /* Runs after plugins that set headers, which affect the decision, and before limits, which counts sent
  * bytes. */
 MK_PLUGIN(compress) = {
@@ -262,4 +270,5 @@ MK_PLUGIN(compress) = {
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_response = on_response,
+    .on_release_memory = on_release_memory,
 };

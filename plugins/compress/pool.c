@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pool.h"
 
-#include <malloc.h>
+#include <monkey/mem.h>
 
 enum {
     QUIET_MS = 2000, /* delay between the end of a stream and returning memory to the system */
@@ -22,24 +22,12 @@ const struct coder_ops *const compress_coders[CODINGS] = {
 
 /* ---- Memory ---- */
 
-#ifdef __GLIBC__
-/* Returns free memory to the system. Libraries allocate blocks of all sizes, and glibc would keep megabytes
- * of free memory, because it raises its thresholds when large blocks are freed. */
-static void return_free_memory_to_system(void)
-{
-    (void)malloc_trim(0);
-}
-#else
-static void return_free_memory_to_system(void)
-{
-}
-#endif
-
 static void on_quiet_timer(struct mk_timer *t)
 {
     struct pool *p = MK_CONTAINER(t, struct pool, quiet);
     if (p->most >= p->n_streams + MANY)
-        return_free_memory_to_system();
+        mk_mem_trim(); /* libraries allocate blocks of all sizes, and glibc would keep megabytes of free
+                        * memory, because it raises its thresholds when large blocks are freed */
     p->most = p->n_streams;
 }
 
@@ -49,11 +37,18 @@ void compress_pool_init(struct pool *p, struct mk_worker *w)
     mk_timer_init(&p->quiet, on_quiet_timer);
 }
 
-void compress_pool_fini(struct pool *p)
+void compress_pool_free_idle(struct pool *p)
 {
-    for (size_t i = 0; i < CODINGS; i++)
+    for (size_t i = 0; i < CODINGS; i++) {
         if (p->idle[i])
             compress_coders[i]->close(p->idle[i]);
+        p->idle[i] = NULL;
+    }
+}
+
+void compress_pool_fini(struct pool *p)
+{
+    compress_pool_free_idle(p);
     mk_timer_stop(&p->quiet);
     compress_cache_free(p->cache);
 }

@@ -20,6 +20,8 @@ struct pool {
 /* Initializes a zeroed pool. */
 void compress_pool_init(struct pool *p, struct mk_worker *w);
 void compress_pool_fini(struct pool *p);
+/* Frees the coders that no stream uses. */
+void compress_pool_free_idle(struct pool *p);
 
 /* Returns false if `MaxStreams` streams are open. */
 bool compress_pool_has_stream_slot(const struct pool *p);

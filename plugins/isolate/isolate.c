@@ -99,6 +99,7 @@ static int load_plugin(struct mk_config *config, void **data)
     if (!all->inner && !load_groups(config, all))
         return -EINVAL;
     warn_of_shared_users(config, all);
+    mk_config_declare_services(config);
     return 0;
 }
 

@@ -19,9 +19,22 @@ static bool is_slot_taken(int32_t pid)
     return is_process_alive(pid < 0 ? -pid : pid);
 }
 
+/* Frees the slot if its process is dead: another process may get the same process ID later. */
+static bool is_slot_alive(struct isolate_slot *s)
+{
+    int32_t pid = atomic_load(&s->pid);
+    if (is_process_alive(pid))
+        return true;
+    if (pid > 0)
+        atomic_compare_exchange_strong(&s->pid, &pid, 0);
+    return false;
+}
+
 struct isolate_slot *isolate_scoreboard_acquire_slot(struct isolate_scoreboard *scoreboard, uint64_t version)
 {
     int32_t self = (int32_t)getpid();
+    for (unsigned i = 0; i < ISOLATE_SLOTS; i++)
+        (void)is_slot_alive(&scoreboard->slots[i]);
     for (unsigned i = 0; i < ISOLATE_SLOTS; i++) {
         struct isolate_slot *s = &scoreboard->slots[i];
         int32_t before = atomic_load(&s->pid);
@@ -42,7 +55,7 @@ static bool has_matching_worker(struct isolate_scoreboard *scoreboard, uint64_t 
         struct isolate_slot *s = &scoreboard->slots[i];
         bool fits = (1U << (atomic_load_explicit(&s->state, memory_order_acquire) & 31) & states) &&
                     (!version || atomic_load(&s->version) == version);
-        if (fits && is_process_alive(atomic_load(&s->pid)))
+        if (fits && is_slot_alive(s))
             return true;
     }
     return false;

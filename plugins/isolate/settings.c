@@ -31,12 +31,14 @@ static const struct mk_conf_key keys[] = {
          "TMPDIR and SSL_CERT_*.")},
     {.name = "DocumentRoot",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
      AT(document_root),
      .help =
          MK_HELP("Folder of the files that the service sends with duda_send_file(). The group's user must "
                  "be able to read it. Default: an empty folder.")},
     {.name = "SpoolFolder",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_WRITES,
      AT(spool_folder),
      .help = MK_HELP(
          "Folder for request bodies that the group buffers in full, such as forms with files. The "

@@ -315,6 +315,13 @@ static void add_tls_cipher(struct line *line, const struct step *s)
     add_text(line, s, tls.cipher);
 }
 
+static void add_tls_group(struct line *line, const struct step *s)
+{
+    struct mk_tls_info tls = {0};
+    (void)mk_request_tls(line->request, &tls);
+    add_text(line, s, tls.group);
+}
+
 /* ---- Request ID ---- */
 
 static void add_id(struct line *line, const struct step *s)
@@ -411,6 +418,7 @@ const struct directive logger_directives[] = {
     {'x', "received", true, 0, WORD, add_received},
     {'x', "tls_version", false, 0, WORD, add_tls_version},
     {'x', "tls_cipher", false, 0, WORD, add_tls_cipher},
+    {'x', "tls_group", false, 0, WORD, add_tls_group},
     {'x', "upstream_addr", false, ATTEMPT_ADDRESS, TEXT, add_attempts},
     {'x', "upstream_server", false, ATTEMPT_SERVER, TEXT, add_attempts},
     {'x', "upstream_tries", true, 0, WORD, add_attempt_count},

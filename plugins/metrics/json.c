@@ -147,6 +147,8 @@ static void print_reloads(const struct snapshot *s, struct mk_json_writer *w)
     write_number(w, "reloads", r.done);
     write_number(w, "reloaded", (uint64_t)r.done_at);
     write_number(w, "failed_reloads", r.failed);
+    write_number(w, "generation", r.done + 1);
+    write_number(w, "confirm_at", (uint64_t)r.confirm_at);
     write_number(w, "reload_failed", r.last_failed ? (uint64_t)r.failed_at : 0);
 }
 
@@ -161,7 +163,15 @@ static void print_certificates(const struct snapshot *s, struct mk_json_writer *
     write_number(w, "certificates_kept", c.n[CERTIFICATE_KEPT]);
 }
 
-void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
+static void print_certificate_list(const struct snapshot *s, struct mk_json_writer *w)
+{
+    struct mk_buf list = mk_buf_growing(TEXT_MAX);
+    if (mk_certificate_list_read(s->metrics->certificates, &list) && !list.failed)
+        mk_json_raw(mk_json_key(w, "certificates"), mk_buf_str(&list));
+    mk_buf_free(&list);
+}
+
+void metrics_json_print(const struct snapshot *s, bool with_certificates, struct mk_buf *out)
 {
     struct mk_json_writer w = mk_json_writer_to(out);
     mk_json_begin_object(&w);
@@ -171,6 +181,8 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
     write_number(&w, "started", (uint64_t)mk_worker_server_started_at(s->worker));
     print_reloads(s, &w);
     print_certificates(s, &w);
+    if (with_certificates)
+        print_certificate_list(s, &w);
     write_number(&w, "master", (uint64_t)mk_worker_master_pid(s->worker));
     print_requests(&s->all, &w);
     print_latency(&s->all, &w);

@@ -54,7 +54,7 @@ static struct event *make_snapshot_event(const struct live *l)
     struct snapshot *s = metrics_snapshot_new(l->worker, l->metrics);
     if (!s)
         return NULL;
-    metrics_json_print(s, &data);
+    metrics_json_print(s, false, &data);
     mk_mem_free(s);
     return new_event(MK_STR_NULL, RETRY_MS, &data);
 }
@@ -113,7 +113,7 @@ static bool start_latest_event(struct live_viewer *w)
 static ssize_t read_events(void *ctx, char *buf, size_t cap)
 {
     struct live_viewer *w = ctx;
-    if (!w->event && metrics_meter_is_draining(&w->live->meter, w->live->worker))
+    if (!w->event && mk_worker_is_draining(w->live->worker))
         return 0; /* the browser reconnects to a worker that is not draining */
     if (!w->event && !start_latest_event(w))
         return -EAGAIN;

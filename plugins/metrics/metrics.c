@@ -20,12 +20,27 @@ static enum mk_verdict respond_error(struct mk_response *response, unsigned stat
 
 /* ---- Text ---- */
 
-static enum mk_verdict respond_text(struct mk_response *response, mk_str type, mk_str text, bool is_constant)
+static bool add_text_headers(struct mk_response *response, mk_str type)
 {
-    if (mk_response_add_header_nocopy(response, MK_STR("Content-Type"), type) ||
-        mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store")) ||
-        mk_response_add_header_nocopy(response, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) ||
-        (is_constant ? mk_response_set_body_nocopy(response, text) : mk_response_set_body(response, text)))
+    return !mk_response_add_header_nocopy(response, MK_STR("Content-Type"), type) &&
+           !mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store")) &&
+           !mk_response_add_header_nocopy(response, MK_STR("X-Content-Type-Options"), MK_STR("nosniff"));
+}
+
+static enum mk_verdict respond_text(struct mk_response *response, mk_str type, mk_str text)
+{
+    if (!add_text_headers(response, type) || mk_response_set_body(response, text))
+        return respond_error(response, 503);
+    return MK_DONE;
+}
+
+/* The parts of the page are gzip-compressed in the program, whatever Accept-Encoding says: the page needs a browser
+ * anyway, and all browsers decompress. */
+static enum mk_verdict respond_part(struct mk_response *response, mk_str type, mk_str gzip)
+{
+    if (!add_text_headers(response, type) ||
+        mk_response_add_header_nocopy(response, MK_STR("Content-Encoding"), MK_STR("gzip")) ||
+        mk_response_set_body_nocopy(response, gzip))
         return respond_error(response, 503);
     return MK_DONE;
 }
@@ -40,14 +55,14 @@ static enum mk_verdict respond_metrics(struct live *l, struct mk_response *respo
     mk_str type = MK_STR("text/plain; version=0.0.4; charset=utf-8");
     if (view == VIEW_JSON) {
         type = MK_STR("application/json");
-        metrics_json_print(s, &text);
+        metrics_json_print(s, true, &text);
         mk_buf_add_char(&text, '\n');
     } else {
         metrics_prometheus_print(s, &text);
     }
     mk_mem_free(s);
     enum mk_verdict v =
-        text.failed ? respond_error(response, 503) : respond_text(response, type, mk_buf_str(&text), false);
+        text.failed ? respond_error(response, 503) : respond_text(response, type, mk_buf_str(&text));
     mk_buf_free(&text);
     return v;
 }
@@ -59,10 +74,8 @@ static enum mk_verdict respond_event_stream(struct live *l, struct mk_request *r
 {
     /* Marks the request for on_done: it lasts as long as the page is open, so its duration must not be
      * counted. */
-    if (mk_request_attach(request, self, l, NULL) ||
-        mk_response_add_header_nocopy(response, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
-        mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")) ||
-        mk_response_add_header_nocopy(response, MK_STR("X-Accel-Buffering"), MK_STR("no")))
+    if (mk_request_attach(request, self, l, NULL) || mk_response_begin_sse(response) ||
+        mk_response_set_header(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")))
         return respond_error(response, 503);
     if (mk_request_method(request) == MK_METHOD_HEAD)
         return MK_DONE;
@@ -72,22 +85,35 @@ static enum mk_verdict respond_event_stream(struct live *l, struct mk_request *r
     return e ? respond_error(response, 503) : MK_DONE;
 }
 
+static enum mk_verdict respond_certificates(struct live *l, struct mk_response *response)
+{
+    struct mk_buf list = mk_buf_growing(TEXT_MAX);
+    if (!mk_certificate_list_read(l->metrics->certificates, &list))
+        mk_buf_add(&list, MK_STR("[]"));
+    enum mk_verdict v = list.failed ? respond_error(response, 503)
+                                    : respond_text(response, MK_STR("application/json"), mk_buf_str(&list));
+    mk_buf_free(&list);
+    return v;
+}
+
 static enum mk_verdict respond_page(struct live *l, struct mk_request *request, struct mk_response *response,
                                     const struct settings *s)
 {
     mk_str part = mk_request_query(request);
     if (mk_str_eq(part, MK_STR("events")))
         return respond_event_stream(l, request, response, s);
+    if (mk_str_eq(part, MK_STR("certificates")))
+        return respond_certificates(l, response);
     if (mk_str_eq(part, MK_STR("style")))
-        return respond_text(response, MK_STR("text/css; charset=utf-8"), metrics_page_style, true);
+        return respond_part(response, MK_STR("text/css; charset=utf-8"), metrics_page_style);
     if (mk_str_eq(part, MK_STR("script")))
-        return respond_text(response, MK_STR("text/javascript; charset=utf-8"), metrics_page_script, true);
+        return respond_part(response, MK_STR("text/javascript; charset=utf-8"), metrics_page_script);
     if (mk_response_add_header_nocopy(
             response, MK_STR("Content-Security-Policy"),
             MK_STR("default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
                    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")))
         return respond_error(response, 503);
-    return respond_text(response, MK_STR("text/html; charset=utf-8"), metrics_page_html, true);
+    return respond_part(response, MK_STR("text/html; charset=utf-8"), metrics_page_html);
 }
 
 /* ---- Health ---- */
@@ -142,7 +168,7 @@ static const char *not_ready_reason(const struct live *l, const struct settings 
 {
     struct mk_worker_stats stats;
     struct stat st;
-    if (metrics_meter_is_draining(&l->meter, l->worker))
+    if (mk_worker_is_draining(l->worker))
         return "draining";
     if (s->not_ready_file.p && stat(s->not_ready_file.p, &st) == 0)
         return "taken out of service";
@@ -161,10 +187,10 @@ static enum mk_verdict respond_readiness(const struct live *l, struct mk_respons
     const char *reason = not_ready_reason(l, s, &found);
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     if (!reason)
-        return respond_text(response, MK_STR("text/plain"), MK_STR("ready\n"), true);
+        return respond_text(response, MK_STR("text/plain"), MK_STR("ready\n"));
     mk_buf_addf(&text, "not ready: %s\n", reason);
     (void)mk_response_set_status(response, 503);
-    return respond_text(response, MK_STR("text/plain"), mk_buf_str(&text), false);
+    return respond_text(response, MK_STR("text/plain"), mk_buf_str(&text));
 }
 
 /* ---- The handler ---- */
@@ -243,7 +269,7 @@ static enum mk_verdict serve_view(struct mk_request *request, struct mk_response
     case VIEW_PAGE:
         return respond_page(l, request, response, site->settings);
     case VIEW_HEALTH:
-        return respond_text(response, MK_STR("text/plain"), MK_STR("ok\n"), true);
+        return respond_text(response, MK_STR("text/plain"), MK_STR("ok\n"));
     case VIEW_READY:
         return respond_readiness(l, response, site->settings);
     case VIEWS:

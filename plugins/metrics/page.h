@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The live page: the files of page/, which CMakeLists.txt embeds into the plugin. */
+/* The live page: the files of page/, compressed by gzip, which CMakeLists.txt embeds into the plugin. */
 #ifndef METRICS_PAGE_H
 #define METRICS_PAGE_H
 

@@ -94,15 +94,6 @@ void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
     atomic_store(&p->pid, m->pid);
 }
 
-bool metrics_meter_is_draining(const struct meter *m, const struct mk_worker *w)
-{
-    struct mk_worker_stats stats;
-    for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++)
-        if (stats.pid == m->pid)
-            return stats.draining;
-    return false;
-}
-
 /* ---- All processes ---- */
 
 bool metrics_processes_find(const struct processes *p, int64_t pid, struct process_info *out)

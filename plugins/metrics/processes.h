@@ -35,8 +35,6 @@ struct processes *metrics_processes_new(struct mk_config *config);
 void metrics_meter_open(struct meter *m, struct processes *shared);
 void metrics_meter_close(struct meter *m);
 void metrics_meter_measure(struct meter *m, const struct mk_worker *w);
-/* Returns true while the worker finishes its connections before it exits. */
-bool metrics_meter_is_draining(const struct meter *m, const struct mk_worker *w);
 
 struct process_info {
     uint64_t rss, pss, cpu_us, cache_files, cache_bytes;

@@ -45,12 +45,21 @@ static void print_reloads(const struct snapshot *s, struct mk_buf *out)
                         "Failed reloads, after which the server kept the previous configuration.", r.failed);
     print_single_metric(out, "monkey_config_last_reload_successful", "gauge",
                         "Whether the last reload was successful; 1 before the first one.", !r.last_failed);
-    print_single_metric(out, "monkey_config_last_reload_time_seconds", "gauge",
+    print_single_metric(out, "monkey_config_last_reload_success_timestamp_seconds", "gauge",
                         "Time of the last successful reload, in seconds since 1970; 0: none.",
                         (uint64_t)r.done_at);
-    print_single_metric(out, "monkey_config_last_reload_failure_time_seconds", "gauge",
+    print_single_metric(out, "monkey_config_last_reload_failure_timestamp_seconds", "gauge",
                         "Time of the last failed reload, in seconds since 1970; 0: none.",
                         (uint64_t)r.failed_at);
+    print_single_metric(
+        out, "monkey_config_generation", "gauge",
+        "Number of the configuration that serves: 1 after the start, one more after each reload.",
+        r.done + 1);
+    print_single_metric(
+        out, "monkey_config_confirm_timestamp_seconds", "gauge",
+        "When the previous configuration returns unless `monkey confirm` is given, in seconds since "
+        "1970; 0: never.",
+        (uint64_t)r.confirm_at);
 }
 
 static void print_certificate_problems(const struct snapshot *s, struct mk_buf *out)

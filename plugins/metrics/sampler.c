@@ -45,7 +45,7 @@ static void on_sample_timer(struct mk_timer *t)
     struct sampler *s = MK_CONTAINER(t, struct sampler, timer);
     struct sample sample;
     uint64_t now_ms = mk_worker_now_ms(s->worker);
-    if (metrics_meter_is_draining(s->meter, s->worker))
+    if (mk_worker_is_draining(s->worker))
         return;
     if (metrics_history_claim_second(s->metrics->history, now_ms)) {
         fill_sample(s, &sample);

@@ -162,6 +162,7 @@ static const struct mk_conf_key keys[] = {
      .help = MK_HELP("Maximum connections of a worker, above which it is not ready.")},
     {.name = "NotReadyFile",
      .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_READS,
      MK_CONF_AT(struct settings, not_ready_file),
      .syntax = "a file name",
      .parse = parse_file,
@@ -189,8 +190,9 @@ int metrics_settings_load(struct mk_config *config, void **data)
     m->history = mk_config_shared(config, "metrics/history", sizeof *m->history);
     if (!m->processes || !m->history || !metrics_request_counts_init(&m->counts, config))
         return -ENOMEM;
-    mk_config_allow_path(config, MK_STR("/proc/self/statm"));
-    mk_config_allow_path(config, MK_STR("/proc/self/smaps_rollup"));
+    m->certificates = mk_config_certificate_list(config);
+    mk_config_allow_path(config, NULL, NULL, MK_STR("/proc/self/statm"));
+    mk_config_allow_path(config, NULL, NULL, MK_STR("/proc/self/smaps_rollup"));
     *data = m;
     return 0;
 }

@@ -3,6 +3,8 @@
 #ifndef METRICS_SETTINGS_H
 #define METRICS_SETTINGS_H
 
+#include <monkey/tls.h>
+
 #include "processes.h"
 #include "request_counts.h"
 
@@ -29,6 +31,7 @@ struct metrics {
     struct processes *processes;
     struct history *history;
     struct counts counts;
+    const struct mk_certificate_list *certificates; /* NULL: no list */
 };
 
 /* Per-host data. */

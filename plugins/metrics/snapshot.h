@@ -31,8 +31,8 @@ bool metrics_snapshot_process_at(const struct snapshot *s, size_t i, struct proc
 
 /* Prints the text format 0.0.4 of Prometheus. */
 void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out);
-/* Prints one JSON object on a single line. */
-void metrics_json_print(const struct snapshot *s, struct mk_buf *out);
+/* Prints one JSON object. Events of the live page have no list of certificates. */
+void metrics_json_print(const struct snapshot *s, bool with_certificates, struct mk_buf *out);
 /* Prints one object with a list for each field of the samples, and with the durations of each second of the
  * last minute. `samples` is scratch memory for SAMPLES samples. */
 void metrics_json_print_history(const struct history *h, uint64_t now_ms, struct sample *samples,

@@ -136,7 +136,17 @@ static size_t mark_indexed_rules(const struct security_policy *place)
     return all;
 }
 
-/* Indexes rules with `from` by network. The other rules are checked one by one. */
+/* Indexes the rules that are not found by their networks. */
+static bool index_others(struct mk_config *config, struct security_policy *place)
+{
+    const struct mk_conditions **lists = mk_config_alloc(config, (place->n_others + 1) * sizeof *lists);
+    for (size_t i = 0; lists && i < place->n_others; i++)
+        lists[i] = place->rules[place->others[i]].conditions;
+    place->index = lists ? mk_condition_index_new(config, lists, place->n_others) : NULL;
+    return place->index;
+}
+
+/* Indexes rules with `from` by network. */
 static bool index_rules(struct mk_config *config, struct security_policy *place)
 {
     size_t n = mark_indexed_rules(place);
@@ -157,7 +167,7 @@ static bool index_rules(struct mk_config *config, struct security_policy *place)
             place->others[place->n_others++] = i;
     }
     place->from = mk_config_network_set(config, networks, numbers, n);
-    return place->from;
+    return place->from && index_others(config, place);
 }
 
 static bool lower_rules(struct mk_config *config, const struct security_rules *rules)

@@ -31,7 +31,8 @@ struct security_policy {
     const struct mk_network_set *from; /* networks of rules with `from`, mapped to the rules' indexes */
     uint32_t *others;                  /* indexes of the other rules, in order */
     size_t n_others;
-    unsigned subjects; /* what the conditions of the rules test */
+    const struct mk_condition_index *index; /* of the other rules */
+    unsigned subjects;                      /* what the conditions of the rules test */
     bool ignore_case;
     unsigned status;
     struct security_real_ip real;

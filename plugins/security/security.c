@@ -49,12 +49,22 @@ static bool rule_matches(const struct security_rule *rule, struct mk_request *re
     return rule->allows ? result == MK_REGEX_MATCH : result != MK_REGEX_NO_MATCH;
 }
 
+/* Skips rules that cannot match, unless a rule that was found by its networks comes first. */
+static const struct security_rule *next_candidate(struct security_walk *w, struct mk_request *request,
+                                                  mk_str path)
+{
+    const struct security_policy *p = w->place;
+    if (w->other < p->n_others && p->others[w->other] < w->found)
+        w->other = mk_condition_index_next(p->index, request, path, w->other);
+    return security_walk_next(w);
+}
+
 static const struct security_rule *find_matching_rule(const struct security_policy *place,
                                                       struct mk_request *request, mk_str path)
 {
     struct security_walk walk = security_walk_of(place, mk_request_client_addr(request));
     const struct security_rule *rule;
-    while ((rule = security_walk_next(&walk)) && !rule_matches(rule, request, path))
+    while ((rule = next_candidate(&walk, request, path)) && !rule_matches(rule, request, path))
         ;
     return rule;
 }

@@ -11,20 +11,17 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
 {
     struct tracing_settings *s = mk_config_section(config, &tracing_table, NULL);
     (void)host, (void)data;
-    if (s && (s->request_id || s->trace_context))
+    if (s && s->trace_context)
+        mk_config_start_traces(config, s->sample);
+    if (s && s->request_id)
         *host_data = s;
     return 0;
 }
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    const struct tracing_settings *s = host_data;
-    if (s->request_id)
-        (void)mk_request_log_id(request);
-    if (s->trace_context && !mk_request_start_trace(request, s->sample)) {
-        mk_response_set_status(response, 503);
-        return MK_ERROR;
-    }
+    (void)response, (void)host_data;
+    (void)mk_request_log_id(request);
     return MK_NEXT;
 }
 
@@ -32,9 +29,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     static const mk_str name = MK_STR_INIT(MK_REQUEST_ID_HEADER);
-    const struct tracing_settings *s = host_data;
-    if (!s->request_id)
-        return;
+    (void)host_data;
     mk_str id = mk_request_log_id(request);
     if (mk_response_header(response, name).p)
         (void)mk_response_set_header(response, name, id);

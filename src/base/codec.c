@@ -274,8 +274,8 @@ bool mk_base64_decode(struct mk_buf *out, mk_str s)
     return (bits & ((1u << n_bits) - 1)) == 0; /* the leftover bits encode no byte and must be zero */
 }
 
-/* Encodes 8 bytes with vector instructions. */
-static void hex_encode_8(char *out, const char *in)
+/* The compiler uses vector instructions. */
+void mk_codec_hex_8(char out[16], const void *in)
 {
     typedef uint8_t bytes __attribute__((vector_size(8)));
     typedef uint16_t pairs __attribute__((vector_size(16)));
@@ -298,7 +298,7 @@ void mk_hex_encode(struct mk_buf *out, mk_str s)
     char *at = out->p + out->len;
     size_t i = 0;
     for (; s.len - i >= 8; i += 8, at += 16)
-        hex_encode_8(at, s.p + i);
+        mk_codec_hex_8(at, s.p + i);
     for (; i < s.len; i++) {
         unsigned char c = (unsigned char)s.p[i];
         *at++ = hex_digits[c >> 4];

@@ -11,5 +11,7 @@
 /* Returns the length of the prefix that needs no escaping in JSON and in log lines: visible ASCII without
  * quotes and backslashes. */
 size_t mk_codec_plain_len(mk_str s);
+/* Encodes 8 bytes as hexadecimal digits. */
+void mk_codec_hex_8(char out[16], const void *in);
 
 #endif

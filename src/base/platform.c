@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/platform.h"
 
+#include <malloc.h>
 #include <monkey/version.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,17 @@ void *mk_mem_realloc(void *old, size_t size)
 {
     return mk_platform.resize(old, size ? size : 1);
 }
+
+#ifdef __GLIBC__
+void mk_mem_trim(void)
+{
+    (void)malloc_trim(0);
+}
+#else
+void mk_mem_trim(void)
+{
+}
+#endif
 
 void mk_mem_free(void *p)
 {

@@ -317,7 +317,7 @@ static uint64_t *cell_at(const struct mk_stat_registry *r, uint32_t first, unsig
                                              : NULL;
 }
 
-/* Reuses a hidden series of the same table. */
+/* Reuses a hidden series of the same table. Returns 0 if there is none. */
 static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, unsigned table,
                                       const mk_str *values)
 {
@@ -339,7 +339,16 @@ static uint32_t recycle_hidden_series(struct mk_stat_registry *r, uint64_t id, u
         STORE(&s->state, READY);
         return i + 1;
     }
-    return refuse_series(r, NULL);
+    return 0;
+}
+
+/* The values of a hidden series of such a table are no history that must be kept. */
+static bool has_only_gauges(const struct table *t)
+{
+    for (unsigned i = 0; i < t->n_metrics && i < MK_STAT_METRICS_MAX; i++)
+        if (t->metrics[i].kind != MK_STAT_GAUGE)
+            return false;
+    return true;
 }
 
 /* Waits while another worker is creating the series, which takes microseconds. Returns CREATING if that
@@ -370,8 +379,11 @@ uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str
     if (!t)
         return 0;
     uint64_t id = series_id(table, n_labels_of(t), values);
+    uint32_t recycled;
     for (uint32_t i = 0; i < MK_STAT_SERIES_MAX; i++) {
         uint64_t found = LOAD(&r->ids[i]);
+        if (!found && has_only_gauges(t) && (recycled = recycle_hidden_series(r, id, table, values)))
+            return recycled;
         if (!found && claim_series_id(&r->ids[i], id)) {
             atomic_max(&r->n_series, i + 1);
             return create_series(r, i, table, values);
@@ -381,7 +393,8 @@ uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str
         if (found == id)
             return reuse_created_series(r, i, id);
     }
-    return recycle_hidden_series(r, id, table, values);
+    recycled = recycle_hidden_series(r, id, table, values);
+    return recycled ? recycled : refuse_series(r, NULL);
 }
 
 static const struct series *series_at(const struct mk_stat_registry *r, uint32_t series)

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "conf/field.h"
+#include "conf/other_keys.h"
 #include "conf/other_syntax.h"
 #include "conf/suggest.h"
 
@@ -47,7 +48,10 @@ static void report_unknown_key(struct binding *b, const struct mk_conf_entry *e)
                          MK_STR_ARG(section_name(b)));
     if (!mk_conf_report_wants_hint(b->ctx.report))
         return;
-    if (equals != MK_STR_NONE && suggest_key(b->ctx.table, mk_str_first(e->key, equals)).p)
+    const char *equivalent = mk_conf_other_keys_hint(e->key);
+    if (equivalent)
+        mk_conf_report_hint(b->ctx.report, "%s", equivalent);
+    else if (equals != MK_STR_NONE && suggest_key(b->ctx.table, mk_str_first(e->key, equals)).p)
         mk_conf_report_hint(b->ctx.report, "key and value are separated by blanks: write `Key value`");
     else
         mk_conf_report_suggest(b->ctx.report, suggest_key(b->ctx.table, e->key));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/check.h"
 
+#include "conf/other_keys.h"
 #include "conf/suggest.h"
 
 static const struct mk_conf_table *find_table(const struct mk_conf_table *const *tables, size_t n,
@@ -19,8 +20,11 @@ static void report_unknown_section(const struct mk_conf_section *s, const struct
     mk_conf_report_error(report, &s->at, "unknown section [%.*s]", MK_CONF_REPORT_ARG(s->name));
     for (size_t i = 0; i < n && mk_conf_report_wants_hint(report); i++)
         mk_conf_suggest_try(&near, mk_str_from_c(tables[i]->section));
+    const char *equivalent = near.best.p ? NULL : mk_conf_other_keys_hint(s->name);
     if (near.best.p)
         mk_conf_report_hint(report, "did you mean [%.*s]?", MK_CONF_REPORT_ARG(near.best));
+    else if (equivalent)
+        mk_conf_report_hint(report, "%s", equivalent);
 }
 
 static void report_duplicate_section(const struct mk_conf_section *s, const struct mk_conf_section *first,

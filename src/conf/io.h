@@ -28,6 +28,8 @@ struct mk_conf_io {
     /* Returns the value of an environment variable, absent if the variable is unset. The value must stay
      * valid until the configuration has been read. */
     mk_str (*env)(void *ctx, mk_str name);
+    /* May the file be read? Only the reader of the default layout calls this function. */
+    bool (*exists)(void *ctx, mk_str path);
     void *ctx;
 };
 

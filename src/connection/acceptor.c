@@ -49,7 +49,7 @@ static void on_retry_timer(struct mk_timer *t)
 
 void mk_acceptor_resume(struct mk_acceptor *a)
 {
-    if (a->paused && a->manager->n_conns < a->manager->limits->connections_max)
+    if (a->paused && (a->rejects || a->manager->n_conns < a->manager->limits->connections_max))
         resume_accepting(a);
 }
 
@@ -62,12 +62,13 @@ void mk_acceptor_hold(struct mk_acceptor *a, bool held)
         pause_accepting(a);
 }
 
-/* Rejects a connection because the server is full (503) or the client has reached its limit (429). */
+/* Rejects a connection because the server is full or lacks memory (503), or because the client has reached its limit
+ * (429). */
 static void reject_connection(struct mk_acceptor *a, int fd, unsigned status)
 {
     struct mk_conn_manager *s = a->manager;
     mk_counter_add(&s->counters->dropped, 1);
-    if (!a->wants_tls && !a->wants_h2 && mk_accept_hooks_sends_rejection(s, status))
+    if (!a->wants_tls && !a->wants_h2 && (a->rejects || mk_accept_hooks_sends_rejection(s, status)))
         mk_sock_send_and_close(&fd, mk_h1_output_rejection(status));
     else
         mk_sock_close_with_rst(&fd);
@@ -135,7 +136,7 @@ static bool accept_one(struct mk_acceptor *a)
     struct mk_conn_manager *s = a->manager;
     struct mk_addr peer;
     bool full = s->n_conns >= s->limits->connections_max;
-    if (full && s->limits->overcapacity == MK_OVERCAPACITY_RESIST) {
+    if (full && !a->rejects && s->limits->overcapacity == MK_OVERCAPACITY_RESIST) {
         pause_accepting(a);
         return false;
     }
@@ -148,7 +149,7 @@ static bool accept_one(struct mk_acceptor *a)
         return true;
     if (fd < 0)
         return false;
-    if (full)
+    if (full || a->rejects)
         reject_connection(a, fd, 503);
     else
         serve_connection(a, fd, &peer);

@@ -13,6 +13,7 @@ struct mk_acceptor {
     int reserve_fd; /* closed when descriptors run out, so that a connection can be accepted and rejected */
     bool paused;    /* removed from the loop: no capacity, or `held` */
     bool held;      /* paused by the program: mk_acceptor_hold() */
+    bool rejects;   /* rejects each connection immediately */
     bool wants_tls; /* set after mk_acceptor_start(): accept only TLS */
     bool wants_h2;  /* set after mk_acceptor_start(): accept only HTTP/2 */
     const struct mk_vhosts *hosts; /* virtual hosts of accepted connections; NULL: those of the manager */

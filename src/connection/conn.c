@@ -7,7 +7,13 @@
 #include "base/mem.h"
 #include "os/sock.h"
 
-enum { SPARE_CONNS = 256, ITERATION_BYTES = 1024 * 1024, CREDIT_SPANS = 12, ACCEPT_HOOK_MS = 5000 };
+enum {
+    SPARE_CONNS = 256,
+    ITERATION_BYTES = 1024 * 1024,
+    CREDIT_SPANS = 12,
+    ACCEPT_HOOK_MS = 5000,
+    IDLE_MIN_MS = 5000
+};
 
 _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
 
@@ -159,6 +165,37 @@ void mk_conn_set_timeout(struct mk_conn *c, enum mk_conn_timeout timeout)
         mk_loop_set_timer(c->manager->loop, &c->timer, span);
     else
         mk_timer_stop(&c->timer);
+}
+
+static uint32_t idle_time_ms(const struct mk_conn *c)
+{
+    return c->manager->limits->idle_ms + (uint32_t)c->manager->loop->now_ms - c->timer.due_ms;
+}
+
+/* Closing a connection whose client has just sent a request would lose the request. A client that keeps a connection for
+ * its next request often sends it soon after the last one. */
+static bool may_close_idle(const struct mk_conn *c, uint32_t idle_min_ms)
+{
+    return !c->stream.holds && !c->n_saved && idle_time_ms(c) >= idle_min_ms &&
+           !mk_sock_has_input(c->stream.fd);
+}
+
+static bool is_waiting_for_client(const struct mk_conn *c, bool with_heads)
+{
+    if (c->timeout == MK_TIMEOUT_IDLE)
+        return may_close_idle(c, with_heads ? 0 : IDLE_MIN_MS);
+    bool reads_head = c->timeout == MK_TIMEOUT_HEAD || c->timeout == MK_TIMEOUT_ACCEPT_HOOK;
+    return with_heads && reads_head &&
+           c->state.current != MK_CONN_HTTP2; /* other streams may be in progress */
+}
+
+void mk_conn_close_waiting(struct mk_conn_manager *s, bool with_heads)
+{
+    MK_LIST_EACH_SAFE (at, &s->conns) {
+        struct mk_conn *c = MK_LIST_ENTRY(at, struct mk_conn, link);
+        if (is_waiting_for_client(c, with_heads))
+            on_conn_timer(&c->timer);
+    }
 }
 
 static struct mk_conn *alloc_conn(struct mk_conn_manager *s)

@@ -213,6 +213,10 @@ static inline void mk_conn_consume_input(struct mk_conn *c, size_t n)
 }
 
 void mk_conn_close_all(struct mk_conn_manager *s, enum mk_outcome outcome);
+/* Closes connections without a request in progress, as their timeouts do. A connection must have been idle for at least
+ * 5 seconds and have no unread input. `with_heads` also closes connections that have been idle for less, and connections
+ * with an incomplete request head or TLS handshake. */
+void mk_conn_close_waiting(struct mk_conn_manager *s, bool with_heads);
 void mk_conn_free_freelist(struct mk_conn_manager *s);
 /* Allocates the buffers that all connections share, unless they are allocated already. False: out of
  * memory. */

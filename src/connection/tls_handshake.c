@@ -100,6 +100,10 @@ static bool run_handshake(struct mk_conn *c)
         mk_conn_resume(c);
     if (e == -EAGAIN)
         return wait_for_client(c);
+    if (e == -EINPROGRESS) {
+        mk_conn_set_timeout(c, MK_TIMEOUT_HANDLER);
+        return false;
+    }
     return e ? reject_handshake(c, error) : true;
 }
 

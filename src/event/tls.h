@@ -26,6 +26,26 @@ struct mk_tls_tickets {
                         atomically */
 };
 
+/* ---- Certificates on demand ---- */
+
+enum mk_tls_waiter_state { MK_TLS_WAITING, MK_TLS_ISSUED, MK_TLS_REFUSED };
+
+/* A handshake that waits for a certificate. The code that changes `state` also resumes the connection. */
+struct mk_tls_waiter {
+    struct mk_stream *stream; /* of the connection; it does not move while the handshake waits */
+    enum mk_tls_waiter_state state;
+};
+
+/* A source of certificates for names that clients request. */
+struct mk_tls_on_demand {
+    const char *folder; /* contains NAME.pem with the certificate, its chain and the key */
+    /* Called if there is no certificate for the name (in lower case), or an expired one. 0: the handshake waits until
+     * waiter->state changes. Otherwise a negative errno value: the name gets no new certificate. */
+    mk_err (*request)(const struct mk_tls_on_demand *source, mk_str name, struct mk_tls_waiter *waiter);
+    /* Called if the connection is closed while the handshake waits. */
+    void (*cancel)(const struct mk_tls_on_demand *source, struct mk_tls_waiter *waiter);
+};
+
 /* ---- Contexts ---- */
 
 enum mk_tls_clients {
@@ -63,6 +83,8 @@ struct mk_tls_server_settings {
     bool h2;                      /* offer h2 in addition to http/1.1 */
     const char
         *challenges; /* folder with NAME.pem (certificate and key) for acme-tls/1 (RFC 8737); NULL: none */
+    /* Certificates for names that those in `pairs` do not cover; must outlive all connections. NULL: none. */
+    const struct mk_tls_on_demand *on_demand;
     const struct mk_tls_tickets *tickets; /* must outlive the context; NULL: send no tickets */
 };
 
@@ -86,6 +108,7 @@ struct mk_tls_conn_info {
     mk_str server_name; /* the name that the client requested (SNI) */
     mk_str version;     /* "TLSv1.3" */
     mk_str cipher;
+    mk_str group; /* of the key exchange, by the name of OpenSSL */
     bool resumed;
     bool kernel; /* the kernel encrypts our output */
     const struct mk_tls_context *context;
@@ -111,7 +134,33 @@ struct mk_tls_client_settings {
     bool verifies;           /* verify the certificate and name of the server */
 };
 
-enum { MK_TLS_ABI = 8 };
+/* ---- Inventory ---- */
+
+struct mk_stat_registry;
+
+/* A certificate of the configuration, for the list of `monkey certificates`. Of entries with the same files, the list
+ * shows one. */
+struct mk_tls_inventory_entry {
+    struct mk_tls_keypair pair;
+    const char *written_at; /* file:line of its key or host */
+    const mk_str *hosts;    /* names of the host, for a certificate that cannot be read */
+    size_t n_hosts;
+};
+
+struct mk_tls_inventory_settings {
+    bool json;
+    bool has_days;     /* `days` replaces the default */
+    uint64_t days;     /* a certificate that expires within this many days is a problem */
+    bool is_array;     /* write only the array of certificates */
+    bool omits_files;  /* of keys, OCSP responses and the configuration */
+    size_t max_len;    /* omit the last certificates of an array that would be longer; 0: no limit */
+    size_t *n_omitted; /* receives their number, if there are any */
+    /* Also set the gauges of this table, from inventory_table(); 0: none. */
+    struct mk_stat_registry *statistics;
+    unsigned table;
+};
+
+enum { MK_TLS_ABI = 11 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {
@@ -130,7 +179,7 @@ struct mk_tls_module {
     /* Opens a stream that takes ownership of the descriptor; `early`: data already read from the descriptor.
      * -ENOMEM: the caller keeps the descriptor. `domain` must outlive the stream. */
     mk_err (*open)(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
-    /* 0: done. -EAGAIN: wait for the descriptor. Otherwise the handshake has failed for the reason in *error,
+    /* 0: done. -EAGAIN: wait for the descriptor. -EINPROGRESS: wait for a certificate (mk_tls_waiter). Otherwise the handshake has failed for the reason in *error,
      * which is valid as long as the stream. A server may reject our certificate after the handshake: a client
      * may therefore call this again after a failed read or write to get the reason. */
     mk_err (*handshake)(struct mk_stream *s, const char **error);
@@ -158,6 +207,13 @@ struct mk_tls_module {
     mk_err (*connect)(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
                       struct mk_tls_session **session, bool http2);
     void (*session_free)(struct mk_tls_session *session);
+    /* Reads the certificates, and writes the list, sorted by expiry. *has_problem: one of them expires soon, is
+     * unusable, or could not be renewed. -ENOSYS: this build has no inventory (MK_CERTIFICATES). */
+    mk_err (*inventory)(const struct mk_tls_inventory_entry *entries, size_t n,
+                        const struct mk_tls_inventory_settings *settings, struct mk_buf *out,
+                        bool *has_problem);
+    /* Registers the table of statistics that inventory() fills. Call it while a configuration is loaded. */
+    unsigned (*inventory_table)(struct mk_stat_registry *registry);
 };
 
 /* Loads the object once; NULL: unavailable, with the reason in *error (may be NULL). */

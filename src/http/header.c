@@ -189,13 +189,21 @@ bool mk_headers_find_next(const struct mk_headers *fields, enum mk_header_id id,
     return false;
 }
 
+bool mk_header_list_has(mk_str list, mk_str token)
+{
+    mk_str element;
+    while (mk_header_list_next(&list, &element))
+        if (mk_str_eq_nocase(element, token))
+            return true;
+    return false;
+}
+
 bool mk_headers_has_token(const struct mk_headers *fields, enum mk_header_id id, mk_str token)
 {
-    mk_str value, element;
+    mk_str value;
     for (unsigned at = 0; mk_headers_next(fields, id, &at, &value);)
-        while (mk_header_list_next(&value, &element))
-            if (mk_str_eq_nocase(element, token))
-                return true;
+        if (mk_header_list_has(value, token))
+            return true;
     return false;
 }
 

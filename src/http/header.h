@@ -152,6 +152,8 @@ static inline bool mk_headers_next(const struct mk_headers *fields, enum mk_head
 
 /* Returns the number of list elements in all lines of that id, including empty elements. */
 size_t mk_headers_count_elements(const struct mk_headers *fields, enum mk_header_id id);
+/* Is the token an element of the list (case-insensitive)? */
+bool mk_header_list_has(mk_str list, mk_str token);
 /* Is the token an element of the combined list of all lines of that id (case-insensitive)? */
 bool mk_headers_has_token(const struct mk_headers *fields, enum mk_header_id id, mk_str token);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/trace_context.h"
 
-#include <monkey/text.h>
+#include <string.h>
+
+#include "base/codec.h"
 
 enum { KEY_MAX = 256, VALUE_MAX = 256, LONG_MEMBER = 128 };
 
@@ -51,14 +53,13 @@ bool mk_traceparent_parse(mk_str text, struct mk_traceparent *out)
 void mk_traceparent_format(const struct mk_traceparent *parent, char out[MK_TRACEPARENT_LEN])
 {
     static const char digits[] = "0123456789abcdef";
-    struct mk_buf text = mk_buf_fixed(out, MK_TRACEPARENT_LEN);
-    mk_buf_add(&text, MK_STR("00-"));
-    mk_hex_encode(&text, mk_str_of((const char *)parent->trace_id, sizeof parent->trace_id));
-    mk_buf_add_char(&text, '-');
-    mk_hex_encode(&text, mk_str_of((const char *)parent->span_id, sizeof parent->span_id));
-    mk_buf_add_char(&text, '-');
-    mk_buf_add_char(&text, digits[parent->flags >> 4 & 15]);
-    mk_buf_add_char(&text, digits[parent->flags & 15]);
+    memcpy(out, "00-", 3);
+    mk_codec_hex_8(out + 3, parent->trace_id);
+    mk_codec_hex_8(out + 19, parent->trace_id + 8);
+    mk_codec_hex_8(out + 36, parent->span_id);
+    out[35] = out[52] = '-';
+    out[53] = digits[parent->flags >> 4 & 15];
+    out[54] = digits[parent->flags & 15];
 }
 
 /* ---- tracestate ---- */

@@ -4,6 +4,7 @@
 #define MK_HTTP_TRACE_CONTEXT_H
 
 #include <monkey/buf.h>
+#include <monkey/trace.h>
 
 #include "base/compiler.h"
 
@@ -13,12 +14,21 @@ enum {
     MK_TRACESTATE_LEN_MAX = 512,    /* bytes that are passed on; further members are dropped */
 };
 
-enum { MK_TRACE_SAMPLED = 1 }; /* flags of traceparent */
+/* Flags of traceparent. All others are undefined, and are sent as zero. */
+enum {
+    MK_TRACE_SAMPLED = 1,
+    MK_TRACE_RANDOM = 2, /* the last 7 bytes of the trace ID are random */
+};
 
 struct mk_traceparent {
     unsigned char trace_id[16], span_id[8];
     unsigned flags;
 };
+
+static inline unsigned mk_traceparent_flags(const struct mk_trace *t)
+{
+    return (t->is_sampled ? MK_TRACE_SAMPLED : 0u) | (t->is_random ? MK_TRACE_RANDOM : 0u);
+}
 
 /* Parses a traceparent of version 00, or the part of a later version that version 00 defines. False: it is
  * invalid, and must be ignored. */

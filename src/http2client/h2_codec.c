@@ -46,15 +46,6 @@ static void begin_block(struct mk_buf *out)
     mk_buf_add(out, mk_str_of(space, sizeof space));
 }
 
-static bool te_has_trailers(mk_str value)
-{
-    mk_str element;
-    while (mk_header_list_next(&value, &element))
-        if (mk_str_eq_nocase(element, MK_STR("trailers")))
-            return true;
-    return false;
-}
-
 /* Headers that HTTP/2 forbids, and headers that this codec writes itself. WebSocket has no key over HTTP/2 (RFC
  * 8441, section 5). */
 static bool is_managed_header(const struct head_writer *w, enum mk_header_id id)
@@ -72,7 +63,7 @@ static bool is_secret(enum mk_header_id id)
 static void write_header(struct head_writer *w, mk_str name, mk_str value)
 {
     enum mk_header_id id = mk_header_find_id(name);
-    w->wants_trailers |= id == MK_HEADER_TE && te_has_trailers(value);
+    w->wants_trailers |= id == MK_HEADER_TE && mk_header_list_has(value, MK_STR("trailers"));
     if (MK_UNLIKELY(is_managed_header(w, id)))
         return;
     if (MK_UNLIKELY(is_secret(id)))

@@ -7,13 +7,13 @@
 static void hold_accepting(struct mk_worker *w, void *ctx)
 {
     (void)ctx;
-    mk_worker_hold_accepting(w, true);
+    mk_worker_hold_accepting(w, MK_WORKER_HOLD_PROGRAM, true);
 }
 
 static void continue_accepting(struct mk_worker *w, void *ctx)
 {
     (void)ctx;
-    mk_worker_hold_accepting(w, false);
+    mk_worker_hold_accepting(w, MK_WORKER_HOLD_PROGRAM, false);
 }
 
 int mk_server_pause_accepting(struct mk_server *s)

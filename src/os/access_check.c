@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-enum { GROUPS_MAX = 256, READ = 4, SEARCH = 1 };
+enum { GROUPS_MAX = 256, READ = 4, WRITE = 2, SEARCH = 1 };
 
 static bool is_in_group(const struct mk_identity *id, gid_t gid)
 {
@@ -33,12 +33,22 @@ static bool may_access(const struct mk_identity *id, const struct stat *st, unsi
     return (mode & expected) == expected;
 }
 
+static bool has_acl(const char *path)
+{
+    return getxattr(path, "system.posix_acl_access", NULL, 0) >= 0;
+}
+
 static bool is_denied(const struct mk_identity *id, const char *path)
 {
     struct stat st;
-    if (stat(path, &st) < 0 || may_access(id, &st, S_ISDIR(st.st_mode) ? SEARCH : READ))
-        return false;
-    return getxattr(path, "system.posix_acl_access", NULL, 0) < 0;
+    return stat(path, &st) == 0 && !may_access(id, &st, S_ISDIR(st.st_mode) ? SEARCH : READ) &&
+           !has_acl(path);
+}
+
+bool mk_access_check_may_write(const struct mk_identity *id, const char *folder)
+{
+    struct stat st;
+    return stat(folder, &st) < 0 || may_access(id, &st, WRITE | SEARCH) || has_acl(folder);
 }
 
 size_t mk_access_check_find_denied(const struct mk_identity *id, const char *path, size_t from)

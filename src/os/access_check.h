@@ -10,5 +10,7 @@
  * unreadable file. 0: all are accessible. Files with an access control list and missing files count as
  * accessible. */
 size_t mk_access_check_find_denied(const struct mk_identity *id, const char *path, size_t from);
+/* May the user create files in the folder, if the user can enter it? */
+bool mk_access_check_may_write(const struct mk_identity *id, const char *folder);
 
 #endif

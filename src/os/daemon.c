@@ -54,11 +54,15 @@ int mk_daemon_open_null(void)
     return open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-void mk_daemon_redirect_to_null(int fd, int null)
+bool mk_daemon_keeps(int fd)
 {
     struct stat st;
-    bool to_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    if (fd >= 0 && null >= 0 && !to_file)
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+void mk_daemon_redirect_to_null(int fd, int null)
+{
+    if (fd >= 0 && null >= 0 && !mk_daemon_keeps(fd))
         (void)dup3(null, fd, fd > STDERR_FILENO ? O_CLOEXEC : 0);
 }
 

@@ -19,6 +19,7 @@
 enum {
     ACCESS_REFER = 1 << 13,         /* ABI 2 */
     ACCESS_TRUNCATE = 1 << 14,      /* ABI 3 */
+    ACCESS_IOCTL_DEV = 1 << 15,     /* ABI 5 */
     SCOPE_ABSTRACT_SOCKET = 1 << 0, /* ABI 6 */
     SCOPE_SIGNAL = 1 << 1,
 };
@@ -27,8 +28,8 @@ enum {
     READ_RIGHTS = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
     WRITE_RIGHTS = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
                    LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | ACCESS_REFER |
-                   ACCESS_TRUNCATE, /* used as far as the kernel supports them */
-    ALL_RIGHTS = (1 << 13) - 1,     /* all rights of ABI 1 */
+                   ACCESS_TRUNCATE | ACCESS_IOCTL_DEV, /* used as far as the kernel supports them */
+    ALL_RIGHTS = (1 << 13) - 1,                        /* all rights of ABI 1 */
 };
 
 /* The master may have capabilities without being root, to listen on a port below 1024. */
@@ -52,6 +53,8 @@ static uint64_t supported_rights(int abi)
         rights |= ACCESS_REFER;
     if (abi >= 3)
         rights |= ACCESS_TRUNCATE;
+    if (abi >= 5)
+        rights |= ACCESS_IOCTL_DEV;
     return rights;
 }
 
@@ -67,7 +70,7 @@ static uint64_t supported_scopes(int abi)
     return abi >= 6 ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0;
 }
 
-static int landlock_abi(void)
+int mk_sandbox_abi(void)
 {
     return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
@@ -75,7 +78,7 @@ static int landlock_abi(void)
 mk_err mk_sandbox_open(struct mk_sandbox *s)
 {
     s->fd = -1;
-    s->abi = landlock_abi();
+    s->abi = mk_sandbox_abi();
     if (s->abi < 1)
         return -EOPNOTSUPP;
     struct ruleset attr = {.handled_access_fs = supported_rights(s->abi), .scoped = supported_scopes(s->abi)};
@@ -208,7 +211,7 @@ mk_err mk_sandbox_enforce(struct mk_sandbox *s)
 
 void mk_sandbox_scope_signals(void)
 {
-    struct ruleset attr = {.scoped = supported_scopes(landlock_abi()) & SCOPE_SIGNAL};
+    struct ruleset attr = {.scoped = supported_scopes(mk_sandbox_abi()) & SCOPE_SIGNAL};
     if (!attr.scoped)
         return;
     struct mk_sandbox s = {.fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0)};

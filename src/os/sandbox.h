@@ -6,6 +6,12 @@
 
 #include "base/err.h"
 
+/* The first ABI of Landlock that restricts all that we want: files, TCP ports, signals and abstract sockets. */
+enum { MK_SANDBOX_COMPLETE_ABI = 6 };
+
+/* Returns the kernel's ABI of Landlock; below 1: the kernel has none. */
+int mk_sandbox_abi(void);
+
 /* A rule set under construction; `fd` is -1 where the kernel has no Landlock. */
 struct mk_sandbox {
     int fd;

@@ -133,6 +133,19 @@ unsigned mk_sock_unsent_bytes(int fd)
     return ioctl(fd, SIOCOUTQ, &n) == 0 && n > 0 ? (unsigned)n : 0;
 }
 
+bool mk_sock_has_input(int fd)
+{
+    int n = 0;
+    return ioctl(fd, FIONREAD, &n) == 0 && n > 0;
+}
+
+bool mk_sock_is_reuse_port(int fd)
+{
+    int on = 0;
+    socklen_t len = sizeof on;
+    return getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &len) == 0 && on;
+}
+
 void mk_sock_send_and_close(int *fd, mk_str text)
 {
     char unread[1024];

@@ -26,6 +26,10 @@ int mk_sock_accept(int fd, struct mk_addr *peer);
 bool mk_sock_is_dual_stack(int fd);
 /* Returns how many bytes of the send buffer the peer has not acknowledged; 0 if unknown. */
 unsigned mk_sock_unsent_bytes(int fd);
+/* Has the socket received bytes that have not been read? */
+bool mk_sock_has_input(int fd);
+/* Do several sockets share the address of this listener? Otherwise, processes may share the socket itself. */
+bool mk_sock_is_reuse_port(int fd);
 /* Sends as much of the final data as the kernel accepts immediately, and closes the socket. Discards unread
  * input, because closing with unread input would send a reset. */
 void mk_sock_send_and_close(int *fd, mk_str text);

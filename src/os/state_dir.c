@@ -60,10 +60,22 @@ mk_err mk_state_dir_path(char buf[PATH_MAX])
 
 /* ---- The folder ---- */
 
+/* The workers of a master that runs as root may use a folder below the state folder: they may enter it, but not list
+ * it. */
+static mk_err make_folder(const char *path, const char *state)
+{
+    if (mkdir(path, S_IRWXU) < 0)
+        return mk_err_last();
+    bool is_state = geteuid() == 0 && strcmp(path, state) == 0;
+    return is_state && chmod(path, S_IRWXU | S_IXGRP | S_IXOTH) < 0 ? mk_err_last() : 0;
+}
+
 /* Creates all folders of the path that do not exist. */
 static mk_err make_folders(const char *path)
 {
-    char buf[PATH_MAX];
+    char buf[PATH_MAX], state[PATH_MAX];
+    if (mk_state_dir_path(state))
+        state[0] = '\0';
     size_t len = strlen(path);
     if (len >= sizeof buf)
         return -ENAMETOOLONG;
@@ -72,7 +84,7 @@ static mk_err make_folders(const char *path)
             continue;
         memcpy(buf, path, i);
         buf[i] = '\0';
-        mk_err e = mkdir(buf, S_IRWXU) < 0 ? mk_err_last() : 0;
+        mk_err e = make_folder(buf, state);
         if (e && e != -EEXIST && e != -EISDIR && access(buf, F_OK) != 0)
             return e;
     }

@@ -11,10 +11,12 @@
 #include "http/method.h"
 #include "http/status.h"
 #include "os/access_check.h"
+#include "server/explain_sandbox.h"
 #include "setup/https_rules.h"
 #include "setup/keys.h"
 #include "setup/plugin_object.h"
 #include "setup/sandbox_rules.h"
+#include "web/condition.h"
 #include "web/dispatch.h"
 #include "web/error_page.h"
 #include "web/representation.h"
@@ -22,7 +24,7 @@
 #include "web/static.h"
 #include "worker/worker.h"
 
-enum { WAIT_MAX_MS = 5000, WAIT_STEP_MS = 50 };
+enum { WAIT_MAX_MS = 5000, WAIT_STEP_MS = 50, HEADERS_MAX = 16 * 1024 };
 
 static void write_fact(struct mk_buf *out, const char *what, const char *fmt, ...) MK_PRINTF(3, 4);
 
@@ -202,11 +204,26 @@ static const char *describe_static_result(const struct mk_static_result *found, 
     return "no memory or descriptors left";
 }
 
+/* The first route whose pattern and conditions (When) match. */
+static size_t next_matching_route(struct mk_request *r, mk_str path, enum mk_regex_result *result)
+{
+    size_t i = 0;
+    for (;; i++) {
+        i = mk_vhost_next_route(r->site, i, path, result);
+        const struct mk_conditions *when = i < r->site->n_routes ? r->site->routes[i].when : NULL;
+        if (!when || *result == MK_REGEX_LIMIT)
+            return i;
+        *result = when->match(when, r, path);
+        if (*result != MK_REGEX_NO_MATCH)
+            return i;
+    }
+}
+
 /* Explains the route. True: a matching route serves files. */
 static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
 {
     enum mk_regex_result result;
-    size_t i = mk_vhost_next_route(r->site, 0, path, &result);
+    size_t i = next_matching_route(r, path, &result);
     if (i == r->site->n_routes || result == MK_REGEX_LIMIT) /* no route, or a failed search, which dispatch
                                                              * has reported */
         return false;
@@ -380,15 +397,64 @@ static void explain_sandbox(const struct mk_config_generation *g, struct mk_buf 
     }
 }
 
-static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str method, mk_str url,
-                              struct mk_buf *out)
+/* What the command line does not say, although rules may depend on it. */
+static void explain_unknown_facts(const struct mk_explain_request *from, struct mk_buf *out)
+{
+    if (!from->from)
+        write_fact(out, "note",
+                   "the client is on this machine, for rules by address or country; --from ADDRESS "
+                   "names another one");
+    if (!from->headers)
+        write_fact(out, "note",
+                   "the request has no headers, for rules by header or cookie; -H 'NAME: VALUE' adds "
+                   "one");
+}
+
+/* Adds `NAME: VALUE` to the headers, with the rules of a connection. */
+static mk_err add_header(struct mk_headers *fields, mk_str line)
+{
+    mk_str name = mk_str_cut(&line, ':'), value = mk_str_trim(line);
+    if (fields->n == MK_HEADERS_MAX || !mk_is_token(name) || !mk_is_header_value(value))
+        return -EINVAL;
+    enum mk_header_id id = mk_header_find_id(name);
+    fields->at[fields->n++] = (struct mk_header_field){name, value, (uint8_t)id};
+    if (!fields->first[id])
+        fields->first[id] = (uint8_t)fields->n;
+    return 0;
+}
+
+/* Not by mk_request_head_parse(): link-time optimization inlines it into its only caller. */
+static mk_err set_headers(struct mk_exchange *x, const struct mk_explain_request *from)
+{
+    mk_str rest = mk_arena_copy(&x->arena, mk_str_from_c(from->headers));
+    struct mk_header_field *at = mk_arena_zalloc(&x->arena, MK_HEADERS_MAX, sizeof *at);
+    if (!rest.p || !at)
+        return -ENOMEM;
+    mk_headers_init(&x->request.fields, at);
+    while (rest.len) {
+        mk_str line = mk_str_cut(&rest, '\r');
+        rest = mk_str_skip(rest, 1);
+        mk_err e = add_header(&x->request.fields, line);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x,
+                              const struct mk_explain_request *from, struct mk_buf *out)
 {
     struct mk_request *r = &x->request;
     struct explain_ctx ctx = {.explanation = {.say = on_explanation}, .out = out};
+    mk_str method = mk_str_from_c(from->method);
     r->received.method = mk_method_find(method);
     r->method_text = method;
     r->version = 11;
-    int refused = mk_request_target_init(&x->request, url, MK_STR_NULL);
+    mk_err e = from->headers ? set_headers(x, from) : 0;
+    if (e)
+        return e;
+    int refused = mk_request_target_init(&x->request, mk_str_from_c(from->url),
+                                         mk_headers_get(&r->fields, MK_HEADER_HOST));
     if (!mk_is_token(method) || (refused && !r->target->target.path.p))
         return -EINVAL;
     r->ops = &ops;
@@ -405,6 +471,7 @@ static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str
         return 0;
     }
     w->web.explanation = &ctx.explanation;
+    w->web.is_watched = true;
     bool ready = run_handlers(w, x, &ctx);
     const struct mk_route *last = r->route;
     bool is_closed = false;
@@ -414,6 +481,7 @@ static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str
         write_fact(out, "decided", "by the plugin %s", x->deciding_plugin->name);
     explain_limits(r, out);
     explain_sandbox(w->generation, out);
+    explain_unknown_facts(from, out);
     if (!ready)
         write_fact(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
     else if (x->handler_skipped)
@@ -428,8 +496,12 @@ static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x, mk_str
 static const struct mk_addr local_peer = {.is_unix = 1};
 
 /* Uses a real worker without listeners, so that hooks behave normally. */
-mk_err mk_explain(struct mk_config_generation *g, mk_str method, mk_str url, struct mk_buf *out)
+mk_err mk_explain(struct mk_config_generation *g, const struct mk_explain_request *request,
+                  struct mk_buf *out)
 {
+    struct mk_addr peer;
+    if (request->from && !mk_addr_parse(mk_str_from_c(request->from), &peer))
+        return -EINVAL;
     struct mk_counters counters = {0};
     struct mk_worker *w = mk_mem_zalloc(1, sizeof *w);
     if (!w)
@@ -443,11 +515,115 @@ mk_err mk_explain(struct mk_config_generation *g, mk_str method, mk_str url, str
     struct mk_exchange *x = mk_exchange_new(&w->web, NULL, mk_clock_ms(), mk_clock_unix());
     e = -ENOMEM;
     if (x) {
-        x->request.peer = &local_peer;
-        e = explain_request(w, x, method, url, out);
+        x->request.peer = request->from ? &peer : &local_peer;
+        e = explain_request(w, x, request, out);
         mk_exchange_free(x);
     }
     mk_worker_fini(w);
     mk_mem_free(w);
     return e;
+}
+
+/* ---- The command line ---- */
+
+static const struct mk_option options[] = {
+    {'X', "request", MK_ARG_WORD, "METHOD", "The method, in place of the word before the URL."},
+    {'H', "header", MK_ARG_WORD, "HEADER", "A header of the request (name, colon, value); may be repeated."},
+#ifdef MK_HAS_EXPLAIN_SANDBOX
+    {2, "sandbox", MK_ARG_NONE, NULL,
+     "Instead of a request: what each process may access, and the setting that needs it."},
+    {3, "systemd", MK_ARG_NONE, NULL,
+     "Instead of a request: print a drop-in with restrictions for the systemd unit."},
+#endif
+    {1, "from", MK_ARG_WORD, "ADDRESS", "The address of the client, for rules by address or country."},
+};
+
+const struct mk_option *mk_explain_options(size_t *n)
+{
+    *n = MK_LEN(options);
+    return options;
+}
+
+static bool usage_error(const char *what, const char *word)
+{
+    fprintf(stderr, "monkey: %s%s\nTry `monkey help explain`.\n", what, word);
+    return false;
+}
+
+/* The value of the option, if this argument is the option: -Xv, -X v, --long v or --long=v. */
+static const char *option_value(char **argv, int *i, const char *letter, const char *name)
+{
+    const char *word = argv[*i], *after = "";
+    size_t len = strlen(name);
+    if (letter && strncmp(word, letter, 2) == 0)
+        after = word + 2;
+    else if (strncmp(word, name, len) == 0 && (word[len] == '=' || !word[len]))
+        after = word[len] ? word + len + 1 : "";
+    else
+        return NULL;
+    if (*after)
+        return after;
+    if (argv[*i + 1])
+        ++*i;
+    return argv[*i] == word ? "" : argv[*i];
+}
+
+static bool append_header(char text[HEADERS_MAX], const char *line)
+{
+    size_t used = strlen(text), len = strlen(line);
+    const char *colon = strchr(line, ':');
+    if (!colon || !mk_is_token(mk_str_of(line, (size_t)(colon - line))))
+        return usage_error("-H expects `NAME: VALUE`, not ", line);
+    if (used + len + 3 > HEADERS_MAX)
+        return usage_error("there are too many headers: ", line);
+    memcpy(text + used, line, len);
+    memcpy(text + used + len, "\r\n", 3);
+    return true;
+}
+
+/* 1: taken; 0: another argument; -1: invalid. */
+static int take_option(char **argv, int *i, struct mk_explain_request *out)
+{
+    static char headers[HEADERS_MAX];
+    const char *value;
+    struct mk_addr ignored;
+    if ((value = option_value(argv, i, "-X", "--request"))) {
+        out->method = value;
+    } else if ((value = option_value(argv, i, "-H", "--header"))) {
+        out->headers = headers;
+        return append_header(headers, value) ? 1 : -1;
+    } else if ((value = option_value(argv, i, NULL, "--from"))) {
+        out->from = value;
+        if (!mk_addr_parse(mk_str_from_c(value), &ignored))
+            return usage_error("--from expects an address, such as 192.0.2.7, not ", value) ? 1 : -1;
+    } else {
+        return mk_explain_sandbox_take_option(argv[*i], out);
+    }
+    return 1;
+}
+
+bool mk_explain_take_options(int *argc, char **argv, struct mk_explain_request *out)
+{
+    int verb = 0, kept;
+    *out = (struct mk_explain_request){0};
+    while (verb < *argc && strcmp(argv[verb], "explain") != 0)
+        verb++;
+    kept = verb + 1;
+    for (int i = verb + 1; i < *argc; i++) {
+        char *word = argv[i];
+        int taken = take_option(argv, &i, out);
+        if (taken < 0)
+            return false;
+        if (!taken)
+            argv[kept++] = word;
+    }
+    if (verb >= *argc)
+        return true;
+    if (out->method && kept < *argc) { /* -X occupied two arguments, or one that is free now */
+        memmove(&argv[verb + 2], &argv[verb + 1], (size_t)(kept - verb - 1) * sizeof *argv);
+        argv[verb + 1] = (char *)(uintptr_t)out->method;
+        kept++;
+    }
+    argv[ *argc = kept] = NULL;
+    return true;
 }

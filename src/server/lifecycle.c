@@ -2,7 +2,7 @@
 #include "server/lifecycle.h"
 
 enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000, DOUBLINGS_MAX = 7 };
-enum { REPLACEMENT_MS = 30000, REPLACEMENT_MAX_MS = 600000, REPLACEMENT_DOUBLINGS_MAX = 5 };
+enum { REPLACEMENT_MS = 30000 };
 
 /* ---- States ---- */
 
@@ -210,21 +210,11 @@ uint32_t mk_lifecycle_restart_pause(unsigned *young_deaths, uint64_t age_ms)
     return pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
 }
 
-static uint32_t replacement_interval(unsigned n)
-{
-    unsigned doublings = n - 1 < REPLACEMENT_DOUBLINGS_MAX ? n - 1 : REPLACEMENT_DOUBLINGS_MAX;
-    uint32_t interval = (uint32_t)REPLACEMENT_MS << doublings;
-    return interval < REPLACEMENT_MAX_MS ? interval : REPLACEMENT_MAX_MS;
-}
-
 uint32_t mk_lifecycle_replacement_pause(struct mk_lifecycle_replacements *r, uint64_t now_ms)
 {
     uint64_t since = now_ms - r->last_ms;
-    if (since >= 2 * (uint64_t)REPLACEMENT_MAX_MS)
-        r->n = 0;
-    if (r->n && since < replacement_interval(r->n))
-        return replacement_interval(r->n) - (uint32_t)since;
-    r->last_ms = now_ms;
-    r->n++;
+    if (r->any && since < REPLACEMENT_MS)
+        return REPLACEMENT_MS - (uint32_t)since;
+    *r = (struct mk_lifecycle_replacements){.last_ms = now_ms, .any = true};
     return 0;
 }

@@ -102,12 +102,12 @@ uint32_t mk_lifecycle_restart_pause(unsigned *young_deaths, uint64_t age_ms);
 /* Replacements that the workers of one index have requested. */
 struct mk_lifecycle_replacements {
     uint64_t last_ms; /* time of the last replacement */
-    unsigned n;       /* number of replacements in a row */
+    bool any;
 };
 
-/* A worker requests its replacement. Returns 0 and counts the replacement if it may happen now, or the
- * remaining time in ms: the interval doubles from 30 s to 10 min, and starts over after 20 min without a
- * replacement. */
+/* A worker requests its replacement. Returns 0 and records the replacement if it may happen now, or the
+ * remaining time in ms: at least 30 s lie between two replacements. The interval does not grow, because a worker that
+ * requests its replacement serves badly until then. */
 uint32_t mk_lifecycle_replacement_pause(struct mk_lifecycle_replacements *r, uint64_t now_ms);
 
 #endif

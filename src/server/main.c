@@ -13,8 +13,11 @@
 #include "conf/words.h"
 #include "os/fd.h"
 #include "server/build_info.h"
+#include "server/certificates_command.h"
 #include "server/cli_plugins.h"
+#include "server/config_commands.h"
 #include "server/explain.h"
+#include "server/explain_sandbox.h"
 #include "server/https.h"
 #include "server/master.h"
 #include "server/options.h"
@@ -134,6 +137,11 @@ static bool find_config_origin(const struct mk_arguments *a, const struct mk_htt
         origin->path = DEFAULT_CONFIG;
     if (origin->path)
         return true;
+    if (!a->folder && a->verb) {
+        fprintf(stderr, "monkey: `%s` needs a configuration: write `monkey -c FILE %s`\n", a->verb->name,
+                a->verb->name);
+        return false;
+    }
     if (!a->folder) {
         fprintf(stderr, "monkey: nothing to serve. Name a folder (`monkey .`) or a configuration (`monkey -c "
                         "monkey.conf`).\nTry `monkey --help`.\n");
@@ -202,7 +210,10 @@ static int explain_request(const struct mk_arguments *a, const struct mk_config_
     struct mk_config_generation *g = load_config(origin, &code);
     if (!g)
         return code;
-    mk_err e = mk_explain(g, mk_str_from_c(a->words[0]), mk_str_from_c(a->words[1]), &text);
+    struct mk_explain_request request = a->explained;
+    request.method = a->words[0];
+    request.url = a->words[1];
+    mk_err e = mk_explain(g, &request, &text);
     mk_config_generation_free(g);
     if (!e)
         return print_and_free_text(&text);
@@ -213,9 +224,22 @@ static int explain_request(const struct mk_arguments *a, const struct mk_config_
         fputs("monkey: this server was built without the command `explain` (MK_EXPLAIN)\n", stderr);
         return MK_EXIT_USAGE;
     }
-    fprintf(stderr, "monkey: `%s %s` is not a request: expected a method and a URL or a path\n", a->words[0],
-            a->words[1]);
+    fprintf(stderr,
+            "monkey: `%s %s` is not a request: expected a method and a URL or a path, and valid headers\n",
+            a->words[0], a->words[1]);
     return MK_EXIT_USAGE;
+}
+
+static int explain_sandbox(const struct mk_arguments *a, const struct mk_config_source *origin)
+{
+    int code;
+    struct mk_config_generation *g = load_config(origin, &code);
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    if (!g)
+        return code;
+    mk_explain_sandbox(g, &a->explained, &text);
+    mk_config_generation_free(g);
+    return print_and_free_text(&text);
 }
 
 static int list_plugins(const struct mk_config_source *origin)
@@ -273,8 +297,21 @@ static int serve_config(const struct mk_arguments *a, const struct mk_config_sou
                                         .daemon = a->daemon,
                                         .ctx = https,
                                         .on_serving = print_urls,
-                                        .look = https ? renew_https_certificate : NULL};
+                                        .periodic_work = https ? renew_https_certificate : NULL};
     return mk_master_run(&o);
+}
+
+static int run_config_command(const struct mk_arguments *a, const struct mk_config_source *origin)
+{
+    if (strcmp(a->verb->name, "diff") == 0)
+        return mk_config_commands_diff(origin, a->n_words ? a->words[0] : NULL);
+    if (strcmp(a->verb->name, "configurations") == 0)
+        return mk_config_commands_list(origin);
+    if (strcmp(a->verb->name, "certificates") == 0)
+        return mk_certificates_command_run(origin, &a->inventory);
+    if (a->explained.sandbox || a->explained.systemd)
+        return explain_sandbox(a, origin);
+    return a->verb->n_args ? explain_request(a, origin) : list_plugins(origin);
 }
 
 static int run_with_config(const struct mk_arguments *a, struct mk_https *https, char **argv)
@@ -286,7 +323,7 @@ static int run_with_config(const struct mk_arguments *a, struct mk_https *https,
     if (!find_config_origin(a, https, &origin, &text))
         code = text.failed ? print_out_of_memory() : MK_EXIT_USAGE;
     else if (a->verb)
-        code = a->verb->n_args ? explain_request(a, &origin) : list_plugins(&origin);
+        code = run_config_command(a, &origin);
     else if (a->test)
         code = test_config(&origin);
     else
@@ -306,16 +343,24 @@ static MK_NOINLINE int run_with_https(const struct mk_arguments *a, char **argv)
     return code;
 }
 
+static bool is_word_count_valid(const struct mk_arguments *a)
+{
+    if (a->verb->n_args == MK_CLI_OPTIONAL)
+        return a->n_words <= 1;
+    bool has_request = !a->explained.sandbox && !a->explained.systemd;
+    return a->n_words == (has_request ? a->verb->n_args : 0);
+}
+
 static int run_arguments(const struct mk_arguments *a, char **argv)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    if (a->verb && a->n_words != a->verb->n_args) {
+    if (a->verb && !is_word_count_valid(a)) {
         fprintf(stderr, "usage: monkey [-c FILE|FOLDER | -o DIR] %s %s\n", a->verb->name, a->verb->args);
         return MK_EXIT_USAGE;
     }
     if (a->verb && strcmp(a->verb->name, "ca") == 0)
         return mk_https_show_ca();
-    if (a->verb && a->verb->n_args == 0 && !a->config && !a->folder) {
+    if (a->verb && strcmp(a->verb->name, "plugins") == 0 && !a->config && !a->folder) {
         mk_cli_plugins_write_all(&text);
         return print_and_free_text(&text);
     }
@@ -353,17 +398,17 @@ static int hint_folder_path(const char *word, int code)
     return code;
 }
 
-/* Reports options of the server that precede the command of a plugin, and returns true: the command parses
- * only its own options, and would ignore these. */
+/* Reports options of the server that precede the command of a plugin, with the help of the command, and returns true: the
+ * command parses only its own options, and would ignore these. */
 static bool reject_options_before_command(int argc, char **argv)
 {
-    const char *word = mk_options_first_operand(argc, argv);
+    char *word = mk_options_first_operand(argc, argv), *words[] = {word, (char[]){"--help"}, NULL};
+    int code;
     if (word == argv[1] || !may_be_plugin_command(word) || !mk_cli_plugins_has_command(word))
         return false;
-    fprintf(stderr,
-            "monkey: `%s` takes no options of the server\nWrite `monkey %s ...`, with the options of the "
-            "command after it.\n",
-            word, word);
+    fprintf(stderr, "monkey: `%s` takes no options of the server, only its own, after its name:\n", word);
+    (void)!dup2(STDERR_FILENO, STDOUT_FILENO);
+    (void)mk_cli_plugins_run_command(2, words, &code);
     (void)hint_folder_path(word, MK_EXIT_USAGE);
     return true;
 }
@@ -382,7 +427,7 @@ static int run_help_command(const struct mk_arguments *a)
     if (!words[0])
         mk_options_write_help(&text, mk_cli_plugins_write_commands);
     else if (own)
-        mk_options_write_command(&text, own->name, own->args, own->help);
+        mk_options_write_command_help(&text, own);
     else if (mk_cli_plugins_run_command(2, words, &code))
         return code;
     if (text.len)
@@ -395,12 +440,19 @@ int main(int argc, char **argv)
 {
     reserve_standard_fds();
     struct mk_arguments a;
+    struct mk_explain_request explained;
+    struct mk_certificates_options inventory;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     int code;
     if (may_be_plugin_command(argv[1]) && mk_cli_plugins_run_command(argc - 1, argv + 1, &code))
         return hint_folder_path(argv[1], code);
-    if (reject_options_before_command(argc, argv) || !mk_options_parse(argc, argv, &a))
+    if (!mk_explain_take_options(&argc, argv, &explained) ||
+        !mk_certificates_command_take_options(&argc, argv, mk_options_first_operand(argc, argv),
+                                              &inventory) ||
+        reject_options_before_command(argc, argv) || !mk_options_parse(argc, argv, &a))
         return MK_EXIT_USAGE;
+    a.explained = explained;
+    a.inventory = inventory;
     if (a.help)
         mk_options_write_help(&text, mk_cli_plugins_write_commands);
     else if (a.version)

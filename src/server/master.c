@@ -14,11 +14,14 @@
 #include "os/daemon.h"
 #include "os/fd.h"
 #include "os/sd_notify.h"
+#include "server/certificate_monitor.h"
+#include "server/config_history.h"
 #include "server/config_trial.h"
 #include "server/lifecycle.h"
 #include "server/log_rotation.h"
 #include "server/master_housekeeping.h"
 #include "server/master_pid_file.h"
+#include "server/reload_orders.h"
 #include "server/report_output.h"
 #include "server/signals.h"
 #include "server/upgrade.h"
@@ -26,7 +29,7 @@
 #include "server/workers.h"
 #include "setup/plugins.h"
 
-enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, GIVE_WAY_MS = 2000 };
+enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, GIVE_WAY_MS = 2000, CONFIRM_MAX_S = 86400 };
 
 struct master {
     const struct mk_master_options *o;
@@ -45,11 +48,15 @@ struct master {
     struct mk_config_generation *generation; /* the active generation */
     struct mk_config_generation
         *other; /* the next generation while it starts, or the previous generation while it drains */
+    struct mk_config_history *history;
+    struct mk_reload_orders orders,
+        next_orders; /* that wait for the reload in progress, and for the next one */
     struct mk_config_trial attempt;
     bool is_tried; /* a trial process has loaded the configuration without errors */
     struct mk_timer kill_timer, hand_over_timer, reload_timer;
     struct mk_upgrade upgrade;
-    struct mk_master_housekeeping upkeep;
+    struct mk_master_housekeeping housekeeping;
+    struct mk_certificate_monitor certificates;
     struct mk_master_pid_file pid;
     int ready_fd; /* reports readiness of a daemon to the process that the user started */
     int exit_code;
@@ -84,6 +91,7 @@ static void begin_shutdown(struct master *m, int signal, int exit_code)
         m->exit_code = exit_code;
     }
     mk_config_trial_stop(&m->attempt);
+    mk_certificate_monitor_stop(&m->certificates);
     mk_timer_stop(&m->reload_timer);
     /* Close the sockets now, so that new connections are refused immediately, and not only after the last
      * download: a listen queue exists as long as any process has its socket open. Socket files of a successor
@@ -111,10 +119,21 @@ static void announce_serving(struct master *m)
     fflush(stdout);
 }
 
+static void warn_of_discarded_messages(struct master *m)
+{
+    const struct mk_logfile *f = m->generation->error_log;
+    if (m->o->daemon && f && f->kind == MK_LOGFILE_STREAM && !mk_daemon_keeps(f->fd))
+        mk_log_warn(&m->log.log,
+                    "running in the background: all further messages are discarded; set ErrorLog in "
+                    "[SERVER], or redirect standard error to a file");
+}
+
 static void begin_serving(struct master *m)
 {
     char state[64];
-    mk_master_housekeeping_set_config(&m->upkeep, m->generation);
+    mk_master_housekeeping_set_config(&m->housekeeping, m->generation);
+    mk_certificate_monitor_set_config(&m->certificates, m->generation);
+    mk_config_history_serves(m->history, m->generation);
     /* This call comes first, so that closing unwanted sockets of the predecessor also removes their files. */
     mk_listeners_own_socket_files(&m->listeners);
     mk_listeners_close_unwanted(&m->listeners, true);
@@ -123,8 +142,10 @@ static void begin_serving(struct master *m)
                 m->workers.wanted == 1 ? "" : "s");
     if (m->o->origin.path && geteuid() == 0 && !m->generation->has_identity)
         mk_log_warn(&m->log.log, "workers run as root: set User in [SERVER] to drop that privilege");
-    snprintf(state, sizeof state, "READY=1\nMAINPID=%d", (int)getpid());
+    /* A predecessor may have set another status. */
+    snprintf(state, sizeof state, "READY=1\nMAINPID=%d\nSTATUS=Serving", (int)getpid());
     notify_service_manager(m, state);
+    warn_of_discarded_messages(m);
     mk_upgrade_end_predecessor(&m->upgrade);
     mk_daemon_notify_parent(&m->ready_fd, MK_EXIT_OK);
     int null = mk_daemon_open_null();
@@ -133,28 +154,60 @@ static void begin_serving(struct master *m)
     mk_fd_close(&null);
 }
 
+/* Tells the service manager that a reload has ended, and how. A worker could have overwritten the error: only its
+ * first line is sent, as one value. */
+static void notify_reload_end(struct master *m)
+{
+    char state[320], error[256];
+    const struct mk_reload_stats *stats = m->workers.scoreboard.reload_stats;
+    size_t len = 0;
+    while (len < sizeof error - 1 && (unsigned char)stats->why[len] >= ' ') {
+        error[len] = stats->why[len];
+        len++;
+    }
+    error[len] = '\0';
+    bool failed = atomic_load(&stats->last_failed);
+    snprintf(state, sizeof state, "READY=1\nSTATUS=%s%s", failed ? "The last reload failed: " : "Serving",
+             failed                                              ? error
+             : mk_config_history_awaits_confirmation(m->history) ? " a configuration that is not confirmed"
+                                                                 : "");
+    notify_service_manager(m, state);
+}
+
 static void finish_reload(struct master *m)
 {
+    char text[192];
     mk_timer_stop(&m->hand_over_timer);
     mk_config_generation_free(m->other);
     m->other = NULL;
     if (!m->upgrade.child) /* during an upgrade, the successor manages the pid file */
         mk_master_pid_file_change(&m->pid, &m->log.log, m->generation->server.pid_file);
-    mk_log_info(&m->log.log, "the new configuration serves");
-    notify_service_manager(m, "READY=1");
+    mk_config_history_describe(m->history, text, sizeof text);
+    mk_log_info(&m->log.log, "%s", text);
+    notify_reload_end(m);
+}
+
+static void finish_orders(struct master *m, struct mk_reload_orders *orders, bool ok, const char *text)
+{
+    mk_reload_orders_finish(orders, m->workers.scoreboard.reload_stats, ok, mk_str_from_c(text));
 }
 
 /* finish_reload() reports success later, when the old workers have stopped accepting. */
 static void hand_over_to_new_workers(struct master *m)
 {
+    char text[192];
     struct mk_config_generation *old = m->generation;
     m->generation = m->other;
     m->other = old;
     mk_timer_stop(&m->reload_timer);
-    mk_master_housekeeping_set_config(&m->upkeep, m->generation);
+    mk_master_housekeeping_set_config(&m->housekeeping, m->generation);
+    mk_certificate_monitor_set_config(&m->certificates, m->generation);
     m->plugin_log_level = -1;
+    mk_config_history_serves(m->history, m->generation);
     mk_scoreboard_reload_succeeded(
         m->workers.scoreboard.reload_stats); /* before the master stops the old workers */
+    mk_config_history_describe(m->history, text, sizeof text);
+    finish_orders(m, &m->orders, true, text);
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_stop(&m->workers, old, SIGQUIT, true);
     mk_loop_set_timer(&m->loop, &m->hand_over_timer, HAND_OVER_MS);
@@ -179,7 +232,9 @@ static void free_other_config(struct master *m)
 static void end_failed_reload(struct master *m)
 {
     mk_timer_stop(&m->reload_timer);
-    notify_service_manager(m, "READY=1");
+    mk_config_history_failed(m->history);
+    finish_orders(m, &m->orders, false, m->workers.scoreboard.reload_stats->why);
+    notify_reload_end(m);
 }
 
 /* Ends a reload whose workers cannot serve, or were not started. */
@@ -287,7 +342,9 @@ static void load_config(struct master *m)
     struct mk_config_source origin = m->origin;
     mk_arena_init(&arena, NULL);
     origin.tried = m->is_tried;
+    mk_config_history_begin_load(m->history, &origin);
     m->other = mk_config_generation_load(&origin, &arena, &report);
+    mk_config_history_end_load(m->history, m->other);
     if (m->other && open_sockets(m, m->other, &report)) {
         mk_config_generation_free(m->other);
         m->other = NULL;
@@ -329,9 +386,14 @@ static void start_reload_trial(struct master *m)
     snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, mk_clock_us());
     notify_service_manager(m, state);
     mk_scoreboard_reload_begin(m->workers.scoreboard.reload_stats);
-    if (m->o->look)
-        m->o->look(&m->log.log, m->o->ctx);
+    if (m->o->periodic_work)
+        m->o->periodic_work(&m->log.log, m->o->ctx);
     m->origin.previous = m->generation;
+    m->orders = m->next_orders;
+    m->next_orders.n = 0;
+    if (!mk_config_history_begin(m->history, &m->origin))
+        finish_orders(m, &m->orders, false,
+                      "the configuration was confirmed, or another rollback has succeeded");
     mk_loop_set_timer(&m->loop, &m->reload_timer, GIVE_WAY_MS);
     m->is_tried = false;
     if (mk_config_trial_start(&m->attempt)) /* cannot start a trial process: load the configuration without a
@@ -339,19 +401,60 @@ static void start_reload_trial(struct master *m)
         mk_lifecycle_trial_done(&m->life, true);
 }
 
-static void request_reload(struct master *m)
+static void reject_order(struct master *m, const struct mk_reload_order *order, const char *error)
 {
+    struct mk_reload_orders rejected = {.n = 0};
+    mk_log_error(&m->log.log, "cannot reload: %s", error);
+    mk_scoreboard_reload_failed(m->workers.scoreboard.reload_stats, mk_str_from_c(error));
+    mk_reload_orders_add(&rejected, order->id);
+    finish_orders(m, &rejected, false, error);
+}
+
+static void request_reload(struct master *m, const struct mk_reload_order *order)
+{
+    const char *error;
+    enum mk_reload_verdict verdict = mk_config_history_order(m->history, order, &error);
+    if (verdict == MK_RELOAD_REPLACES)
+        finish_orders(m, &m->next_orders, false, "a later order has replaced this one");
+    if (verdict == MK_RELOAD_REJECTED)
+        reject_order(m, order, error);
+    else if (!mk_reload_orders_add(verdict == MK_RELOAD_UNDER_WAY ? &m->orders : &m->next_orders, order->id))
+        reject_order(m, order, "too many orders wait for the next reload");
+    else if (verdict != MK_RELOAD_UNDER_WAY)
+        mk_lifecycle_request_reload(&m->life);
+    run_due_steps(m);
+}
+
+static void request_automatic_reload(struct master *m, const char *by)
+{
+    struct mk_reload_order order = {.automatic = true};
+    snprintf(order.by, sizeof order.by, "%s", by);
+    request_reload(m, &order);
+}
+
+/* Called when the time for the confirmation of a configuration has ended. */
+static void on_confirm_timeout(void *ctx)
+{
+    struct master *m = ctx;
+    if (m->life.phase.current == MK_PHASE_ENDING)
+        return;
     mk_lifecycle_request_reload(&m->life);
     run_due_steps(m);
 }
 
+static struct mk_reload_stats *reload_stats(void *ctx)
+{
+    const struct master *m = ctx;
+    return m->workers.scoreboard.reload_stats;
+}
+
 static void on_files_changed(struct mk_master_housekeeping *u)
 {
-    struct master *m = MK_CONTAINER(u, struct master, upkeep);
+    struct master *m = MK_CONTAINER(u, struct master, housekeeping);
     if (m->life.phase.current == MK_PHASE_ENDING)
         return;
     mk_log_info(&m->log.log, "watched files have changed: reloading the configuration");
-    request_reload(m);
+    request_automatic_reload(m, "watched files");
 }
 
 /* ---- Steps ---- */
@@ -460,6 +563,38 @@ static void set_log_level(struct master *m, int level)
     mk_log_info(&m->log.log, "the log level is now %s", mk_log_level_names[level]);
 }
 
+static void confirm(struct master *m, uint64_t id, const char *by)
+{
+    bool ok = mk_config_history_confirm(m->history, mk_str_from_c(by));
+    mk_scoreboard_publish_result(m->workers.scoreboard.reload_stats, id, ok,
+                                 ok ? MK_STR("the configuration is confirmed")
+                                    : MK_STR("no configuration waits for its confirmation"));
+    if (ok)
+        notify_service_manager(m, "STATUS=Serving");
+}
+
+/* An administrator has sent the order to a worker. Returns false if the message is no such order. */
+static bool obey_config_order(struct master *m, const struct mk_control_message *ask)
+{
+    struct mk_reload_order order = {.is_rollback = ask->kind == MK_CONTROL_ROLLBACK, .id = ask->id};
+    struct mk_buf by = mk_buf_fixed(order.by, sizeof order.by - 1);
+    mk_log_escape(&by, mk_str_first(ask->text, sizeof order.by / 2));
+    unsigned number = ask->number > 0 ? (unsigned)ask->number : 0;
+    if (ask->kind == MK_CONTROL_CONFIRM) {
+        confirm(m, ask->id, order.by);
+        return true;
+    }
+    if (ask->kind != MK_CONTROL_RELOAD_BY && ask->kind != MK_CONTROL_ROLLBACK)
+        return false;
+    if (order.is_rollback)
+        order.number = number;
+    else
+        order.confirm_s = number < CONFIRM_MAX_S ? number : CONFIRM_MAX_S;
+    mk_log_info(&m->log.log, "%s requests %s", order.by, order.is_rollback ? "a rollback" : "a reload");
+    request_reload(m, &order);
+    return true;
+}
+
 static void on_worker_request(struct mk_workers *w, const struct mk_control_message *ask)
 {
     struct master *m = MK_CONTAINER(w, struct master, workers);
@@ -468,11 +603,13 @@ static void on_worker_request(struct mk_workers *w, const struct mk_control_mess
         return;
     if (ask->kind == MK_CONTROL_RELOAD) {
         mk_log_info(&m->log.log, "a plugin requests a reload: reloading the configuration");
-        request_reload(m);
+        request_automatic_reload(m, "a plugin");
     } else if (ask->kind == MK_CONTROL_LOG_LEVEL) {
         set_log_level(m, ask->number);
     } else if (ask->kind == MK_CONTROL_ROTATE) {
         mk_log_rotation_rotate_if_full(w, generations, MK_LEN(generations), ask->text);
+    } else {
+        (void)obey_config_order(m, ask);
     }
 }
 
@@ -480,6 +617,11 @@ static void on_worker_request(struct mk_workers *w, const struct mk_control_mess
 
 static void start_upgrade(struct master *m)
 {
+    const char *error;
+    if (!mk_config_history_may_upgrade(m->history, &error)) {
+        mk_log_warn(&m->log.log, "cannot start a new program %s", error);
+        return;
+    }
     if (!mk_lifecycle_may_upgrade(&m->life) || m->upgrade.child) {
         mk_log_warn(&m->log.log, "cannot start a new program: another operation is in progress");
         return;
@@ -496,7 +638,9 @@ static void start_upgrade(struct master *m)
 
 static void on_other_child_exit(struct mk_workers *w, pid_t pid, int status)
 {
-    mk_config_trial_reap(&MK_CONTAINER(w, struct master, workers)->attempt, pid, status);
+    struct master *m = MK_CONTAINER(w, struct master, workers);
+    mk_config_trial_reap(&m->attempt, pid, status);
+    mk_certificate_monitor_reap(&m->certificates, pid);
 }
 
 static void on_child_exit(struct master *m)
@@ -508,11 +652,18 @@ static void on_child_exit(struct master *m)
     mk_workers_reap(&m->workers);
 }
 
-static void handle_signal(struct master *m, int signal)
+static void reload_for_signal(struct master *m, const struct signalfd_siginfo *info)
 {
-    switch (signal) {
+    struct mk_reload_order order = {0};
+    snprintf(order.by, sizeof order.by, "SIGHUP by process %u of user %u", info->ssi_pid, info->ssi_uid);
+    request_reload(m, &order);
+}
+
+static void handle_signal(struct master *m, const struct signalfd_siginfo *info)
+{
+    switch ((int)info->ssi_signo) {
     case SIGHUP:
-        request_reload(m);
+        reload_for_signal(m, info);
         break;
     case SIGUSR1:
         reopen_logs(m);
@@ -524,6 +675,7 @@ static void handle_signal(struct master *m, int signal)
         on_child_exit(m);
         break;
     case SIGQUIT:
+        mk_upgrade_on_quit(&m->upgrade, (pid_t)info->ssi_pid);
         begin_shutdown(m, SIGQUIT, MK_EXIT_OK);
         break;
     default:
@@ -538,7 +690,7 @@ static void on_signal(struct mk_fd_watch *w, uint32_t events)
     struct signalfd_siginfo info;
     (void)events;
     while (read(m->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
-        handle_signal(m, (int)info.ssi_signo);
+        handle_signal(m, &info);
 }
 
 /* Runs in each new worker. Closes the pid file: a worker that could write to it could choose which process
@@ -567,13 +719,15 @@ static mk_err init_loop(struct master *m)
     mk_timer_init(&m->kill_timer, on_kill_timeout);
     mk_timer_init(&m->hand_over_timer, on_hand_over_timeout);
     mk_timer_init(&m->reload_timer, on_reload_timeout);
+    mk_config_history_start(m->history, &m->loop, &m->log.log);
     mk_config_trial_init(&m->attempt, &m->loop, &m->origin);
     m->attempt.on_trial_done = on_trial_done;
     m->attempt.on_plugins_prepared = on_plugins_prepared;
     m->attempt.on_over = on_trial_idle;
-    mk_master_housekeeping_init(&m->upkeep, &m->loop, &m->log.log, on_files_changed);
-    if (m->o->look)
-        mk_master_housekeeping_add_work(&m->upkeep, m->o->look, m->o->ctx);
+    mk_master_housekeeping_init(&m->housekeeping, &m->loop, &m->log.log, on_files_changed);
+    mk_certificate_monitor_init(&m->certificates, &m->loop, &m->log.log);
+    if (m->o->periodic_work)
+        mk_master_housekeeping_add_work(&m->housekeeping, m->o->periodic_work, m->o->ctx);
     if (m->signal_fd < 0)
         return m->signal_fd;
     e = mk_loop_add(&m->loop, m->signal_fd, &m->signals, EPOLLIN);
@@ -588,7 +742,7 @@ static mk_err init_loop(struct master *m)
     return e;
 }
 
-/* Warns of a service manager's socket that no Listen uses: connections to it would never be answered. */
+/* Warns of a service manager's socket that no Listen uses: connections to it are never answered. */
 static void warn_of_unwanted_sockets(const struct master *m, struct mk_conf_report *report)
 {
     const struct mk_conf_source_pos at = {.file = MK_STR("LISTEN_FDS")};
@@ -597,7 +751,8 @@ static void warn_of_unwanted_sockets(const struct master *m, struct mk_conf_repo
         struct mk_buf addr = mk_buf_fixed(buf, sizeof buf);
         mk_sockaddr_format(&m->listeners.at[i].addr, &addr);
         if (m->listeners.at[i].managed && !m->listeners.at[i].wanted)
-            mk_conf_report_warn(report, &at, "no Listen uses the inherited socket %.*s: closed",
+            mk_conf_report_warn(report, &at,
+                                "no Listen uses the inherited socket %.*s: no worker accepts its connections",
                                 MK_STR_ARG(mk_buf_str(&addr)));
     }
 }
@@ -607,7 +762,10 @@ static int load_and_listen(struct master *m)
     struct mk_arena arena;
     struct mk_conf_report report;
     mk_arena_init(&arena, NULL);
-    m->generation = mk_config_generation_load(&m->origin, &arena, &report);
+    struct mk_config_source origin = m->origin;
+    mk_config_history_begin_load(m->history, &origin);
+    m->generation = mk_config_generation_load(&origin, &arena, &report);
+    mk_config_history_end_load(m->history, m->generation);
     int code = m->generation                           ? MK_EXIT_OK
                : mk_conf_report_out_of_memory(&report) ? MK_EXIT_FAILED
                                                        : MK_EXIT_CONFIGURATION;
@@ -663,6 +821,7 @@ static void free_master(struct master *m)
         mk_config_generation_free(m->other);
     if (m->generation)
         mk_config_generation_free(m->generation);
+    mk_config_history_free(m->history);
     mk_shared_state_fini(&m->shared);
     mk_fd_close(&m->signal_fd);
     if (m->loop.epoll_fd > 0)
@@ -680,6 +839,7 @@ int mk_master_run(const struct mk_master_options *o)
     m->ready_fd = m->signal_fd = m->plugin_log_level = -1;
     m->origin = o->origin;
     m->origin.shared = &m->shared;
+    m->history = mk_config_history_new(&o->origin, reload_stats, on_confirm_timeout, m);
     tzset(); /* workers inherit the time zone, because their sandbox may prevent them from reading its file */
     mk_master_pid_file_init(&m->pid);
     mk_upgrade_init(&m->upgrade, &m->shared);

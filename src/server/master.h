@@ -23,7 +23,7 @@ struct mk_master_options {
     void (*on_serving)(const struct mk_config_generation *g, const struct mk_listeners *listeners, void *ctx);
     /* Called a few times a minute, and before a reload, to update files that the configuration refers to. The
      * callback may be NULL. */
-    void (*look)(struct mk_log *log, void *ctx);
+    void (*periodic_work)(struct mk_log *log, void *ctx);
 };
 
 /* Runs the master until it exits; returns the exit code. */

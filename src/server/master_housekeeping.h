@@ -11,11 +11,11 @@ struct mk_master_housekeeping {
     struct mk_loop *loop;
     struct mk_log *log;
     const struct mk_config_generation *generation;
-    struct mk_timer look, rotate, remind, also, watchdog;
-    uint32_t watchdog_ms; /* period of the timer `watchdog`; 0: the service manager has no watchdog */
+    struct mk_timer file_timer, ticket_timer, expiry_timer, work_timer, watchdog_timer;
+    uint32_t watchdog_ms; /* period of `watchdog_timer`; 0: the service manager has no watchdog */
     void (*work)(struct mk_log *log, void *ctx); /* other periodic work; NULL: none */
     void *ctx;
-    uint32_t ticket_ms;                                  /* period of the timer `rotate`; 0: the timer is
+    uint32_t ticket_ms;                                  /* period of `ticket_timer`; 0: the timer is
                                                           * stopped */
     bool changed;                                        /* a watched file has changed, and more may follow */
     void (*on_change)(struct mk_master_housekeeping *u); /* called when watched files have changed and

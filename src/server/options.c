@@ -5,6 +5,9 @@
 #include <stdio.h>
 
 #include "base/num.h"
+#include "server/certificates_command.h"
+#include "server/config_commands.h"
+#include "server/explain.h"
 
 enum { PUBLIC = 1, HTTPS = 2, COLUMN = 34 };
 
@@ -33,6 +36,11 @@ const struct mk_cli_command mk_options_commands[] = {
     {"explain", "METHOD URL",
      "Explain how the server handles a request: listener, host, route, file, response.", 2},
     {"plugins", "", "List the available plugins, or those of a configuration in their order.", 0},
+    {"diff", "[NUMBER]", "Show what a reload would change, or what has changed since configuration NUMBER.",
+     MK_CLI_OPTIONAL},
+    {"configurations", "", "List the last ten configurations: number, time, who, outcome.", 0},
+    {"certificates", "[--json] [--days N]",
+     "List the certificates by expiry. Exit code 1: at least one needs attention.", 0},
     {"help", "[COMMAND]", "Print this help, or that of a command.", 0},
     {"ca", "", "Show how to make browsers trust the CA of --https; create it if it does not exist.", 0},
 };
@@ -55,7 +63,7 @@ static void build_getopt_tables(char letters[], struct option names[])
     names[mk_options_n] = (struct option){0};
 }
 
-const char *mk_options_first_operand(int argc, char **argv)
+char *mk_options_first_operand(int argc, char **argv)
 {
     char letters[2 * MK_LEN(mk_options) + 3] = "+"; /* `+`: otherwise getopt would also parse the options
                                                      * after the first operand */
@@ -66,7 +74,7 @@ const char *mk_options_first_operand(int argc, char **argv)
     do
         letter = getopt_long(argc, argv, letters, names, NULL);
     while (letter != -1 && letter != '?' && letter != ':');
-    const char *word = letter == -1 && optind < argc ? argv[optind] : NULL;
+    char *word = letter == -1 && optind < argc ? argv[optind] : NULL;
     optind = 0; /* restarts getopt */
     return word;
 }
@@ -217,9 +225,38 @@ void mk_options_write_command(struct mk_buf *out, const char *name, const char *
     write_help_row(out, left, len > 0 ? (size_t)len : 0, help);
 }
 
+static void write_option_row(struct mk_buf *out, const struct mk_option *o)
+{
+    char left[80], letter[] = {'-', o->letter, ',', '\0'};
+    int len = snprintf(left, sizeof left, "%s --%s%s%s", mk_option_has_letter(o) ? letter : "   ", o->name,
+                       o->arg_name ? " " : "", o->arg_name ? o->arg_name : "");
+    write_help_row(out, left, len > 0 ? (size_t)len : 0, o->help);
+}
+
+static void write_option_rows(struct mk_buf *out, const char *title, const struct mk_option *options,
+                              size_t n)
+{
+    if (n)
+        mk_buf_addf(out, "\n%s:\n", title);
+    for (size_t i = 0; i < n; i++)
+        write_option_row(out, &options[i]);
+}
+
+void mk_options_write_command_help(struct mk_buf *out, const struct mk_cli_command *c)
+{
+    size_t n = 0;
+    const struct mk_option *options = NULL;
+    if (strcmp(c->name, "explain") == 0)
+        options = mk_explain_options(&n);
+    else if (strcmp(c->name, "certificates") == 0)
+        options = mk_certificates_command_options(&n);
+    mk_options_write_command(out, c->name, c->args, c->help);
+    write_option_rows(out, "Options", options, n);
+    mk_buf_add(out, mk_config_commands_help(c->name));
+}
+
 void mk_options_write_help(struct mk_buf *out, void (*add_commands)(struct mk_buf *out))
 {
-    char left[80];
     mk_buf_add(out, MK_STR("Monkey " MK_VERSION ", a small and fast HTTP server.\n\n"));
     mk_options_write_command(out, "DIR", NULL,
                              "Serve a folder on http://127.0.0.1:2001/; `./run` if its name is a command.");
@@ -228,14 +265,12 @@ void mk_options_write_help(struct mk_buf *out, void (*add_commands)(struct mk_bu
         mk_options_write_command(out, mk_options_commands[i].name, mk_options_commands[i].args,
                                  mk_options_commands[i].help);
     add_commands(out);
-    mk_buf_add(out, MK_STR("\nOptions:\n"));
-    for (size_t i = 0; i < mk_options_n; i++) {
-        const struct mk_option *o = &mk_options[i];
-        char letter[] = {'-', o->letter, ',', '\0'};
-        int len = snprintf(left, sizeof left, "%s --%s%s%s", mk_option_has_letter(o) ? letter : "   ",
-                           o->name, o->arg_name ? " " : "", o->arg_name ? o->arg_name : "");
-        write_help_row(out, left, len > 0 ? (size_t)len : 0, o->help);
-    }
+    write_option_rows(out, "Options", mk_options, mk_options_n);
+    size_t n;
+    const struct mk_option *explain = mk_explain_options(&n);
+    write_option_rows(out, "Options of `explain`", explain, n);
+    const struct mk_option *certificates = mk_certificates_command_options(&n);
+    write_option_rows(out, "Options of `certificates`", certificates, n);
     mk_buf_add(
         out,
         MK_STR("\nSignals to the master: HUP reloads the configuration, USR1 reopens logs, USR2 upgrades the "

@@ -73,11 +73,18 @@ mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared_state *shared, st
     return e;
 }
 
+void mk_upgrade_on_quit(struct mk_upgrade *u, pid_t sender)
+{
+    if (u->child && sender == u->child)
+        u->is_complete = true;
+}
+
 bool mk_upgrade_successor_died(struct mk_upgrade *u)
 {
     int status;
-    if (!u->child || waitpid(u->child, &status, WNOHANG) == 0) /* an error means that the child was already
-                                                                  reaped with the workers */
+    if (!u->child || u->is_complete ||
+        waitpid(u->child, &status, WNOHANG) == 0) /* an error means that the child was already reaped with the
+                                                     workers */
         return false;
     u->child = 0;
     return true;

@@ -12,6 +12,7 @@
 struct mk_upgrade {
     pid_t predecessor;      /* process that we replace; 0: none */
     pid_t child;            /* process that replaces us; 0: none */
+    bool is_complete;       /* the child serves */
     char program[PATH_MAX]; /* path that we were started from; the file may have been replaced */
 };
 
@@ -23,7 +24,9 @@ void mk_upgrade_end_predecessor(struct mk_upgrade *u);
 /* Starts the successor: the program at our path, which may be a new file. */
 mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared_state *shared, struct mk_listeners *l,
                         char *const *argv) MK_MUST_USE;
-/* Has the successor died? Returns true only once. */
+/* Call it for each SIGQUIT: from the successor, it means that the successor serves. */
+void mk_upgrade_on_quit(struct mk_upgrade *u, pid_t sender);
+/* Has the successor died before it served? Returns true only once. */
 bool mk_upgrade_successor_died(struct mk_upgrade *u);
 
 #endif

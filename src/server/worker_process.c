@@ -14,7 +14,8 @@
 #include "os/sandbox.h"
 #include "os/spool.h"
 #include "server/signals.h"
-#include "setup/sandbox_rules.h"
+#include "server/worker_sandbox.h"
+#include "setup/program_rules.h"
 #include "worker/control.h"
 #include "worker/subprocess.h"
 #include "worker/worker_messages.h"
@@ -33,84 +34,22 @@ struct worker_process {
 
 /* ---- Sandbox and privileges ---- */
 
-static mk_err allow_host_folders(struct mk_sandbox *box, const struct mk_vhost_config *s)
+static bool allows_program(const void *ctx, char *const *argv, char *const *envp)
 {
-    const struct mk_vhost *h = &s->host;
-    mk_err e = h->root.fd >= 0 ? mk_sandbox_allow_fd(box, h->root.fd) : 0;
-    /* With symbolic links, a request may lead anywhere in the file system. */
-    if (!e && h->root.how.symlink != MK_SYMLINK_OFF)
-        e = mk_sandbox_allow(box, "/");
-    for (size_t i = 0; !e && i < h->n_aliases; i++)
-        e = mk_sandbox_allow_fd(box, h->aliases[i].fd);
-    for (size_t i = 0; !e && h->homes && i < h->homes->by_name.cap; i++) {
-        const struct mk_user_home *home = h->homes->by_name.slots[i].value;
-        if (home)
-            e = mk_sandbox_allow_fd(box, home->root.fd);
-    }
-    return e;
-}
-
-static mk_err allow_plugin_rule(struct mk_sandbox *box, const struct mk_sandbox_rule *a)
-{
-    switch (a->what) {
-    case MK_SANDBOX_READ:
-        return mk_sandbox_allow(box, a->path.p);
-    case MK_SANDBOX_WRITE:
-        return mk_sandbox_allow_writing(box, a->path.p);
-    case MK_SANDBOX_RESOLVE_NAMES:
-        return mk_sandbox_allow_resolver(box);
-    case MK_SANDBOX_READ_TRUST_STORE:
-        break;
-    }
-    return mk_sandbox_allow_trust_store(box);
-}
-
-/* Applies the rules of all plugins. A rule that fails, for example because the worker's user cannot access
- * the path, does not prevent serving. */
-static void allow_plugin_rules(struct mk_sandbox *box, const struct mk_config_generation *g,
-                               struct mk_log *log)
-{
-    for (const struct mk_sandbox_rule *a = g->allowed; a; a = a->next) {
-        mk_err e = allow_plugin_rule(box, a);
-        if (e)
-            mk_log_warn(log, "workers cannot %s%s: %s", mk_sandbox_rules_describe(a->what), a->path.p,
-                        mk_err_text(e));
-    }
-}
-
-static mk_err enter_sandbox(const struct mk_config_generation *g, struct mk_log *log)
-{
-    struct mk_sandbox box;
-    if (!g->server.sandbox)
-        return 0;
-    mk_err e = mk_sandbox_open(&box);
-    if (e) {
-        mk_log_debug(log, "this system has no Landlock: %s", mk_err_text(e));
-        return 0;
-    }
-    for (const struct mk_vhost_config *s = g->sites; s && !e; s = s->next)
-        e = allow_host_folders(&box, s);
-    if (!e)
-        allow_plugin_rules(&box, g, log);
-    if (!e && g->wants_spool)
-        e = mk_sandbox_allow_spooling(&box, g->server.spool_folder.p);
-    if (!e)
-        e = mk_sandbox_allow(&box, "/dev/null"); /* libraries may open it */
-    if (!e)
-        e = mk_sandbox_allow(&box, "/etc/localtime");
-    if (!e)
-        e = mk_sandbox_enforce(&box);
-    mk_fd_close(&box.fd);
-    return e;
+    const struct mk_worker_process_options *o = ctx;
+    return o->generation->program_rules->allow(o->generation, o->index, argv, envp);
 }
 
 /* Programs that the spawner starts run as the worker's user. Of the worker's sandbox, only the restriction on
  * sending signals applies to them. */
-static mk_err start_spawner(struct worker_process *p, const struct mk_config_generation *g)
+static mk_err start_spawner(struct worker_process *p, const struct mk_worker_process_options *o)
 {
-    if (!g->wants_children)
+    const struct mk_config_generation *g = o->generation;
+    const struct mk_spawner_policy policy = {
+        .allows = allows_program, .ctx = o, .is_confined = g->server.sandbox};
+    if (!g->program_rules || !g->program_rules->need_spawner(g, o->index))
         return 0;
-    mk_err e = mk_spawner_start(&p->spawner, g->server.sandbox);
+    mk_err e = mk_spawner_start(&p->spawner, &policy);
     if (e)
         mk_log_error(p->log, "cannot start the spawner: %s", mk_err_text(e));
     p->has_spawner = !e;
@@ -128,25 +67,25 @@ static void check_spool_folder(const struct mk_config_generation *g, struct mk_l
     mk_fd_close(&fd);
 }
 
-static mk_err drop_privileges(struct worker_process *p, const struct mk_config_generation *g)
+static mk_err drop_privileges(struct worker_process *p, const struct mk_worker_process_options *o)
 {
+    const struct mk_config_generation *g = o->generation;
     struct mk_log *log = p->log;
     uint64_t fds;
     mk_err e = mk_fd_set_limit(g->server.fd_limit, &fds);
     if (e)
         mk_log_warn(log, "FDLimit %llu: %s; it stays at %llu", (unsigned long long)g->server.fd_limit,
                     mk_err_text(e), (unsigned long long)fds);
+    mk_worker_sandbox_prepare(g);
     if (g->has_identity && (e = mk_identity_become(&g->identity))) {
         mk_log_error(log, "cannot switch to the user %s: %s", g->identity.user, mk_err_text(e));
         return e;
     }
     e = mk_sandbox_drop_privileges();
-    if (e || (e = start_spawner(p, g)))
+    if (e || (e = start_spawner(p, o)))
         return e;
-    e = enter_sandbox(g, log);
-    if (e)
-        mk_log_error(log, "cannot enter the sandbox: %s", mk_err_text(e));
-    else
+    e = mk_worker_sandbox_enter(g, log);
+    if (!e)
         check_spool_folder(g, log);
     return e;
 }
@@ -278,8 +217,8 @@ static mk_err collect_sockets(const struct mk_worker_process_options *o, struct 
         return -ENOMEM;
     for (unsigned i = 0; i < l->n; i++) {
         const struct mk_listen *as = mk_listener_find_listen(&l->at[i], &o->generation->listens);
-        for (unsigned j = 0; l->at[i].wanted && j < l->at[i].n_fds; j++)
-            if (mk_listener_is_for_worker(&l->at[i], j, o->index, o->workers))
+        for (unsigned j = 0; j < l->at[i].n_fds; j++)
+            if (l->at[i].wanted && mk_listener_is_for_worker(&l->at[i], j, o->index, o->workers))
                 (*out)[(*n)++] = (struct mk_worker_socket){.fd = l->at[i].fds[j],
                                                            .tls = as && as->tls,
                                                            .http2 = as && as->http2,
@@ -326,11 +265,13 @@ static void redirect_to_null(const struct mk_worker_process_options *o, int null
 static mk_err start_worker_process(struct worker_process *p, const struct mk_worker_process_options *o)
 {
     int null = mk_daemon_open_null(); /* opened before the sandbox forbids it */
-    mk_err e = drop_privileges(p, o->generation);
+    mk_err e = drop_privileges(p, o);
     if (!e) /* after switching the user, which clears the parent-death signal */
         e = mk_proc_die_with_parent(o->master, SIGQUIT);
     if (!e)
         e = init_worker(p, o);
+    if (!e)
+        e = mk_worker_sandbox_filter_calls(o->generation, p->log);
     if (!e)
         e = watch_signals_and_master(p, o);
     if (!e && p->has_spawner) /* subprocesses run as our user, but must not read our memory */

@@ -302,6 +302,7 @@ make_tls_rules(const struct tls_builder *b, const struct mk_vhost_config *s, con
         .client_authority = t->clients ? t->client_authority.p : NULL,
         .h2 = t->http2 && b->g->server.site.tls.http2 && b->g->http2,
         .challenges = b->g->tls_challenges.p,
+        .on_demand = s->on_demand,
         .tickets = b->g->tickets,
     };
 }
@@ -312,7 +313,7 @@ static void make_tls_context(struct tls_builder *b, const struct mk_vhost_config
     struct mk_tls_settings_error problem;
     struct pairs pairs;
     bool again = true;
-    while (again && collect_keypairs(b, s, &pairs) && (pairs.n || b->g->tls_challenges.p)) {
+    while (again && collect_keypairs(b, s, &pairs) && (pairs.n || b->g->tls_challenges.p || s->on_demand)) {
         struct mk_tls_server_settings rules = make_tls_rules(b, s, &pairs);
         problem = (struct mk_tls_settings_error){0};
         mk_err e = b->g->tls->context_new(&rules, &made->context, &problem);
@@ -352,8 +353,9 @@ static bool has_same_tls_settings(const struct mk_vhost_config *x, const struct 
         from_x == from_y ||
         (has_same_plugin_certificates(from_x->plugin_certificates, from_y->plugin_certificates) &&
          from_x->settings.site.tls.certificates.at == from_y->settings.site.tls.certificates.at);
-    return same_files && p->oldest == q->oldest && equal_text(p->ciphers, q->ciphers) &&
-           equal_text(p->suites, q->suites) && equal_text(p->groups, q->groups) && p->clients == q->clients &&
+    return same_files && x->on_demand == y->on_demand && p->oldest == q->oldest &&
+           equal_text(p->ciphers, q->ciphers) && equal_text(p->suites, q->suites) &&
+           equal_text(p->groups, q->groups) && p->clients == q->clients &&
            equal_text(p->client_authority, q->client_authority) && p->http2 == q->http2;
 }
 
@@ -410,7 +412,8 @@ static bool is_served_over_tls(const struct mk_config_generation *g, const struc
 static void warn_of_uncertified_hosts(struct tls_builder *b)
 {
     for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next)
-        if (!has_any_certificate(s) && !s->plugin_certificates && is_served_over_tls(b->g, s))
+        if (!has_any_certificate(s) && !s->plugin_certificates && !s->on_demand &&
+            is_served_over_tls(b->g, s))
             mk_conf_report_warn(b->report, &s->section->at, "this [HOST] has no Certificate: over TLS it %s",
                                 has_any_certificate(default_host_of(s))
                                     ? "presents the certificate of the default host"
@@ -441,7 +444,8 @@ static void warn_of_unused_certificate(struct tls_builder *b)
 static bool can_serve_tls(const struct tls_builder *b, const struct mk_listen *l)
 {
     for (const struct mk_vhost_config *s = b->g->sites; s; s = s->next)
-        if (mk_listen_addresses_serves(l, s) && (has_any_certificate(s) || s->plugin_certificates))
+        if (mk_listen_addresses_serves(l, s) &&
+            (has_any_certificate(s) || s->plugin_certificates || s->on_demand))
             return true;
     return false;
 }

@@ -37,18 +37,13 @@ static mk_str lowercase_copy(const struct mk_condition_parser *p, mk_str text)
 
 /* ---- Values ---- */
 
-static bool ignores_case(enum mk_condition_subject subject)
-{
-    return subject == MK_CONDITION_CONTAINS || subject == MK_CONDITION_HOST || subject == MK_CONDITION_HEADER;
-}
-
 static bool add_regex(struct mk_condition_parser *p, mk_str pattern)
 {
     struct mk_condition *c = p->condition;
     struct mk_regex_error error = {0};
     if (pattern.len == 0)
         return mk_condition_parser_error(p, MK_STR("~"), "empty", "a regular expression after `~`");
-    struct mk_regex *regex = mk_regex_new(pattern, ignores_case(c->subject), &error);
+    struct mk_regex *regex = mk_regex_new(pattern, mk_condition_ignores_case(c->subject), &error);
     if (regex && !mk_arena_add_cleanup(p->ctx->arena, mk_regex_free, regex)) {
         mk_regex_free(regex);
         return false;
@@ -96,16 +91,24 @@ static bool add_substring(struct mk_condition_parser *p, mk_str word, bool is_qu
     return add_text(p, word, true);
 }
 
+static bool report_no_subject(const struct mk_condition_parser *p, mk_str word);
+
+/* Names such as `User-Agent` are no attempt to write an address. */
+static bool is_plain_name(mk_str word)
+{
+    return word.len && mk_char_is_alpha(word.p[0]) && mk_str_find(word, '.') == MK_STR_NONE &&
+           mk_str_find(word, ':') == MK_STR_NONE;
+}
+
 static bool add_network(struct mk_condition_parser *p, mk_str word, bool is_quoted)
 {
     struct mk_network network;
     (void)is_quoted;
-    if (!mk_network_parse(word, &network))
-        return mk_condition_parser_error(p, word, "not an address or a network",
-                                         p->is_bare ? MK_CONDITION_NETWORK_FORMS
-                                             ", or a condition such as header or path"
-                                                    : MK_CONDITION_NETWORK_FORMS);
-    return append(p, &p->condition->networks, &p->condition->n_networks, &network, sizeof network);
+    if (mk_network_parse(word, &network))
+        return append(p, &p->condition->networks, &p->condition->n_networks, &network, sizeof network);
+    if (p->is_bare && is_plain_name(word))
+        return report_no_subject(p, word);
+    return mk_condition_parser_error(p, word, "not an address or a network", MK_CONDITION_NETWORK_FORMS);
 }
 
 static bool is_upper_case(mk_str word)
@@ -258,6 +261,8 @@ static bool report_no_subject(const struct mk_condition_parser *p, mk_str word)
     }
     mk_conf_ctx_error(p->ctx, word, "`%.*s` is not a condition: expected one of %.*s",
                       MK_STR_ARG(mk_str_first(word, 80)), MK_STR_ARG(mk_buf_str(&list)));
+    if (!near.best.p && mk_header_find_id(word))
+        near.best = MK_STR("header NAME VALUE");
     if (near.best.p)
         mk_conf_ctx_hint(p->ctx, "did you mean `%.*s`?", MK_STR_ARG(near.best));
     return false;
@@ -287,10 +292,13 @@ static bool build_globs(struct mk_condition_parser *p)
     const struct mk_glob_set *set;
     if (!p->n_globs)
         return true;
-    mk_err e = mk_glob_set_build(p->ctx->arena, p->globs, p->n_globs, ignores_case(c->subject), &set);
+    mk_err e =
+        mk_glob_set_build(p->ctx->arena, p->globs, p->n_globs, mk_condition_ignores_case(c->subject), &set);
     if (e == -EFBIG)
         mk_conf_ctx_error(p->ctx, MK_STR_NULL, "the values have more than %d characters together",
                           MK_GLOB_SET_MAX);
+    c->own_globs = p->globs;
+    c->n_own_globs = p->n_globs;
     return e == 0 && append(p, &c->globs, &c->n_globs, &set, sizeof(const struct mk_glob_set *));
 }
 
@@ -399,7 +407,7 @@ static bool add_value(struct mk_condition_parser *p, mk_str word, bool is_quoted
     if (p->condition->subject == MK_CONDITION_FROM)
         return mk_condition_file_add_networks(p, name);
     if (is_text_subject(p->condition->subject))
-        return mk_condition_file_add_texts(p, name, ignores_case(p->condition->subject));
+        return mk_condition_file_add_texts(p, name, mk_condition_ignores_case(p->condition->subject));
     p->add_line = add_line;
     return mk_condition_file_add_values(p, name);
 }

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "os/file.h"
 #include "os/path_glob.h"
@@ -40,4 +41,12 @@ static mk_str read_env(void *ctx, mk_str name)
     return mk_str_from_c(getenv(text));
 }
 
-const struct mk_conf_io mk_conf_disk_io = {.read = read_file, .glob = glob_files, .env = read_env};
+static bool file_exists(void *ctx, mk_str path)
+{
+    char name[PATH_MAX];
+    (void)ctx;
+    return to_cstr(path, name) && access(name, R_OK) == 0;
+}
+
+const struct mk_conf_io mk_conf_disk_io = {
+    .read = read_file, .glob = glob_files, .env = read_env, .exists = file_exists};

@@ -7,6 +7,7 @@
 
 #include <monkey/sized.h>
 #include <monkey/spool.h>
+#include <monkey/trace.h>
 
 #include "base/assert.h"
 #include "conf/bind.h"
@@ -15,6 +16,7 @@
 #include "setup/plugin_sections.h"
 #include "setup/server_secret.h"
 #include "web/static.h"
+#include "web/trace.h"
 
 void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after)
 {
@@ -299,17 +301,21 @@ void mk_config_replace_access_log(struct mk_config *c)
 void mk_config_record_attempts(struct mk_config *c)
 {
     MK_ASSERT(c->site);
-    c->site->host.records_attempts = true;
+    c->site->host.records |= MK_VHOST_RECORDS_ATTEMPTS;
 }
 
-void mk_config_enable_subprocesses(struct mk_config *c)
+void mk_config_start_traces(struct mk_config *c, unsigned sampled_of_million)
 {
-    if (c->generation->embedding)
-        mk_config_warn(
-            c, NULL, NULL,
-            "the plugin `%s` starts subprocesses, which libmonkey does not support: each start will fail",
-            c->plugin->object.plugin->name);
-    c->generation->wants_children = true;
+    MK_ASSERT(c->site);
+    c->site->host.tracing = &mk_trace_of_vhost;
+    c->site->host.sampled_of_million = sampled_of_million;
+}
+
+void mk_config_record_traces(struct mk_config *c)
+{
+    MK_ASSERT(c->site);
+    c->site->host.records |= MK_VHOST_RECORDS_TRACES;
+    c->generation->records_traces = true;
 }
 
 void mk_config_enable_body_spool(struct mk_config *c)

@@ -12,6 +12,7 @@ struct mk_config {
     struct mk_conf_report *report;
     const struct mk_loaded_plugin *plugin; /* plugin whose function is running */
     struct mk_vhost_config *site;          /* NULL in load() */
+    const struct mk_conf_entry *entry;     /* route whose handler is being bound, or NULL */
 };
 
 #endif

@@ -23,6 +23,7 @@
 #include "setup/location.h"
 #include "setup/plugin_load.h"
 #include "setup/plugins.h"
+#include "setup/sandbox_rules.h"
 #include "setup/spool_check.h"
 #include "setup/vhost_config.h"
 #include "setup/worker_channels.h"
@@ -246,9 +247,10 @@ static void build_generation(struct mk_config_loader *l)
     index_routes(l);
     mk_location_check_access_logs(l->g, l->report);
     check_spool_folder(l);
+    mk_sandbox_rules_check_required(l->g, l->report);
     mk_spool_check_body_limits(l->g, l->report);
     mk_http2_enable(l->g, l->report);
-    if (mk_https_rules_setup(l->g, l->report))
+    if (mk_https_rules_setup(l->g, l->report) && !l->origin->skips_certificates)
         mk_certificates_setup_tls(l->g, l->report);
     mk_fd_limit_check(l->g, l->report);
 }

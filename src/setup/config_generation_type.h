@@ -43,12 +43,15 @@ struct mk_config_source {
     const struct mk_config_reader *reader; /* &mk_config_reader; NULL: the source is `fill_tree` */
     const char *path;                      /* NULL: the source is `text` */
     mk_str text;
+    const struct mk_conf_io *io; /* reads the files; NULL: from the disk */
+    const char *folder;          /* base of relative paths; NULL: the folder of `path` */
     /* Adds a [SERVER], and [HOST] sections without keys. */
     mk_err (*fill_tree)(struct mk_conf_tree *tree, struct mk_arena *arena, const void *ctx);
     const void *ctx;                      /* for fill_tree() */
     const struct mk_embedding *embedding; /* NULL: not embedded. Otherwise `text` is added after the file */
     struct mk_config_overrides overrides;
     struct mk_shared_state *shared;              /* outlives generations; NULL: each generation has its own */
+    bool skips_certificates;                     /* do not read certificates: `monkey certificates` does */
     bool tried;                                  /* another process has just loaded the configuration without
                                                     errors */
     const struct mk_config_generation *previous; /* the active generation; NULL: none. Needed only during the
@@ -76,6 +79,12 @@ struct mk_plugin_sections {
     struct mk_plugin_section *first, *last;
 };
 
+/* The setting that a permission follows from. Every configuration needs a permission without a section. */
+struct mk_sandbox_reason {
+    mk_str section, key; /* key: empty if it is the section itself */
+    struct mk_conf_source_pos at;
+};
+
 /* A host, with the settings and sections that it was built from. */
 struct mk_vhost_config {
     struct mk_vhost host;
@@ -85,10 +94,12 @@ struct mk_vhost_config {
     size_t n_locations;
     const struct mk_conf_section *section;
     struct mk_plugin_certificate *plugin_certificates;
-    const struct mk_vhosts *hosts; /* virtual hosts of the first address of this host */
+    const struct mk_tls_on_demand *on_demand; /* NULL: none */
+    const struct mk_vhosts *hosts;            /* virtual hosts of the first address of this host */
     struct mk_plugin_sections sections;
-    struct mk_map *declared_routes; /* see mk_config_declare_route(); NULL: none */
-    bool spools;                    /* one of its routes spools request bodies */
+    struct mk_map *declared_routes;          /* see mk_config_declare_route(); NULL: none */
+    struct mk_sandbox_reason starts_scripts; /* see mk_config_allow_scripts(); without a section: no */
+    bool spools;                             /* one of its routes spools request bodies */
     bool has_conflict; /* another host has the same name or is also the default; already reported */
     struct mk_vhost_config *next;
 };
@@ -96,24 +107,37 @@ struct mk_vhost_config {
 enum { MK_PLUGINS_MAX = 64 };
 
 struct mk_available_feature;
+struct mk_program;
+struct mk_program_rules;
 struct mk_loaded_plugin;
 struct mk_plugin_section;
 struct mk_accept_hook;
+struct mk_sandbox;
 struct mk_shared_tls_context;
 
 enum mk_sandbox_permission {
     MK_SANDBOX_READ,
     MK_SANDBOX_WRITE,
+    MK_SANDBOX_SPOOL, /* unnamed files below the folder */
     MK_SANDBOX_RESOLVE_NAMES,
-    MK_SANDBOX_READ_TRUST_STORE
+    MK_SANDBOX_READ_TRUST_STORE,
+    MK_SANDBOX_CONNECT,
+    MK_SANDBOX_BIND,
+    MK_SANDBOX_START_PROGRAMS, /* by the spawner, outside the sandbox */
 };
 
-/* A sandbox permission requested by a plugin. */
+/* A permission of workers, requested by a plugin or needed by the server itself. */
 struct mk_sandbox_rule {
-    struct mk_sandbox_rule *next; /* in call order */
-    const struct mk_loaded_plugin *by;
+    struct mk_sandbox_rule *next;      /* in call order */
+    const struct mk_loaded_plugin *by; /* NULL: the server */
     enum mk_sandbox_permission what;
-    mk_str path; /* file to read, or folder below which files may be written; NUL-terminated */
+    mk_str path;   /* file to read, folder below which files may be written, or program; NUL-terminated */
+    int fd;        /* open folder of the server, used instead of `path`; -1: none */
+    uint16_t port; /* TCP port to connect or bind to; 0: all ports */
+    const struct mk_program *program; /* NULL: all programs in the folder, or none */
+    /* Allows the files of the C library or of OpenSSL; NULL for other permissions. */
+    mk_err (*allow_library_files)(struct mk_sandbox *box);
+    struct mk_sandbox_reason reason;
 };
 
 /* Message channel of one worker index: all workers send, one receives. */
@@ -171,16 +195,19 @@ struct mk_config_generation {
     const struct mk_http2_module *http2;       /* NULL: no client can use HTTP/2 */
     struct mk_tls_tickets *tickets;            /* session ticket keys of the server; NULL: no tickets */
     struct mk_shared_tls_context *contexts;
-    mk_str tls_challenges;             /* folder of ACME challenge certificates, NUL-terminated; absent:
+    mk_str tls_challenges; /* folder of ACME challenge certificates, NUL-terminated; absent:
                                         * none */
-    struct mk_file_watch *watched;     /* a change to these files reloads the configuration */
-    struct mk_readiness_check *awaits; /* pending checks */
+    struct mk_certificate_list *certificate_list; /* NULL: no plugin shows it */
+    struct mk_file_watch *watched;                /* a change to these files reloads the configuration */
+    struct mk_readiness_check *awaits;            /* pending checks */
     struct mk_stat_source_entry *stat_sources;
     bool tried;          /* another process has just loaded the configuration without errors */
     uint64_t serial;     /* number that the master assigns when it starts the workers; 0: none
                                         * yet */
-    bool wants_children; /* workers may start subprocesses */
-    bool wants_spool;    /* plugins spool bodies: workers may write files in `server.spool_folder` */
+    bool records_traces; /* see mk_config_record_traces() */
+    const struct mk_program_rules *program_rules; /* NULL: workers start no programs */
+    bool has_services; /* a plugin starts services that have processes of their own */
+    bool wants_spool;  /* plugins spool bodies: workers may write files in `server.spool_folder` */
     bool has_identity;
     bool lacks_descriptors; /* descriptors ran out while opening folders of hosts; already reported */
     struct mk_identity identity;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "conf/check.h"
 #include "conf/path.h"
@@ -31,6 +30,11 @@ static void set_config_folder(struct mk_config_loader *l, const char *path, bool
     l->g->folder = mk_arena_copy(&l->g->arena, mk_str_from_c(is_folder ? full : dirname(full)));
 }
 
+static const struct mk_conf_io *config_io(const struct mk_config_loader *l)
+{
+    return l->origin->io ? l->origin->io : &mk_conf_disk_io;
+}
+
 static mk_str path_in_folder(struct mk_config_loader *l, const char *name)
 {
     return mk_conf_path_resolve_in(&l->g->arena, l->g->folder, mk_str_from_c(name));
@@ -40,12 +44,12 @@ static mk_str path_in_folder(struct mk_config_loader *l, const char *name)
 static void read_config_file(struct mk_config_loader *l, mk_str path)
 {
     if (path.p)
-        (void)!mk_conf_read_file(&l->g->tree, &l->g->arena, &mk_conf_disk_io, path, l->report);
+        (void)!mk_conf_read_file(&l->g->tree, &l->g->arena, config_io(l), path, l->report);
 }
 
 static void read_config_text(struct mk_config_loader *l, mk_str name, mk_str text)
 {
-    (void)!mk_conf_read_text(&l->g->tree, &l->g->arena, &mk_conf_disk_io, name, text, l->report);
+    (void)!mk_conf_read_text(&l->g->tree, &l->g->arena, config_io(l), name, text, l->report);
 }
 
 /* Reads the default layout from the folder of monkey.conf: the files in sites/ if there is no [HOST],
@@ -59,7 +63,8 @@ static void read_default_files(struct mk_config_loader *l)
         read_config_text(l, sites, MK_STR("@INCLUDE sites/*\n"));
     for (size_t i = 0; i < MK_LEN(files); i++) {
         mk_str path = path_in_folder(l, files[i]);
-        if (path.p && !mk_conf_tree_find(&l->g->tree, sections[i]) && access(path.p, R_OK) == 0)
+        if (path.p && !mk_conf_tree_find(&l->g->tree, sections[i]) &&
+            config_io(l)->exists(config_io(l)->ctx, path))
             read_config_file(l, path);
     }
 }
@@ -73,8 +78,11 @@ static void read_config(struct mk_config_loader *l)
         read_config_text(l, l->g->embedding ? MK_EMBEDDING_NAME : MK_STR("command line"), l->origin->text);
         return;
     }
-    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    set_config_folder(l, path, is_folder);
+    bool is_folder = !l->origin->folder && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (l->origin->folder)
+        l->g->folder = mk_arena_copy(&l->g->arena, mk_str_from_c(l->origin->folder));
+    else
+        set_config_folder(l, path, is_folder);
     if (!l->g->folder.p)
         return;
     read_config_file(l, is_folder ? path_in_folder(l, "monkey.conf") : mk_str_from_c(path));
@@ -301,5 +309,7 @@ static void check_access_of_roots(struct mk_config_loader *l)
     }
 }
 
-const struct mk_config_reader mk_config_reader = {
-    .load = load_sections, .build_host = mk_vhost_config_build, .check_hosts = check_access_of_roots};
+const struct mk_config_reader mk_config_reader = {.read = read_config,
+                                                  .load = load_sections,
+                                                  .build_host = mk_vhost_config_build,
+                                                  .check_hosts = check_access_of_roots};

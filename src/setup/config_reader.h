@@ -10,6 +10,8 @@
 struct mk_config_loader;
 
 struct mk_config_reader {
+    /* Reads all sections. Errors go to the report. */
+    void (*read)(struct mk_config_loader *l);
     /* Reads all sections, opens the plugins, and binds the sections of the server and of plugins. */
     void (*load)(struct mk_config_loader *l);
     /* Builds what the keys and sections of the host configure. */

@@ -46,5 +46,5 @@ void mk_config_tls_challenges(struct mk_config *c, const char *folder)
         return;
     }
     *kept = mk_config_copy(c, mk_str_from_c(folder));
-    mk_config_allow_path(c, *kept);
+    mk_config_allow_path(c, NULL, NULL, *kept);
 }

@@ -8,6 +8,7 @@
 #include "setup/keys_tls.h"
 
 static const char *const symlink_words[] = {"off", "owner", "on", NULL};
+static const char *const sandbox_modes[] = {"off", "on", "required", NULL}; /* enum mk_sandbox_mode */
 static const char *const overcapacity_words[] = {"Drop", "Resist", "TooBusy", NULL};
 static const char *const error_formats[] = {"html", "json", NULL}; /* enum mk_error_format */
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
@@ -197,6 +198,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
              "(RFC 9457).")},                                                                                \
         {.name = "UserDir",                                                                                  \
          .type = MK_CONF_TEXT,                                                                               \
+         .flags = MK_CONF_READS,                                                                             \
          AT(site.user_dir),                                                                                  \
          .help = MK_HELP(                                                                                    \
              "Serve this folder of each home directory as `/~name/`; `off` (the default) serves none. "      \
@@ -249,18 +251,25 @@ static const struct mk_conf_key server_keys[] = {
      .help = MK_HELP("Group of the workers; by default the user's primary group.")},
     {.name = "PidFile",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_WRITES,
      SERVER(pid_file),
      .help = MK_HELP("The file that contains the process ID of the master while it runs.")},
     {.name = "GeoDatabase",
      .type = MK_CONF_WORDS,
+     .flags = MK_CONF_READS,
      SERVER(geo_databases),
      .help = MK_HELP(
          "Databases of addresses in the format of MaxMind (.mmdb), for the conditions `country` and `asn`.")},
     {.name = "Sandbox",
-     .type = MK_CONF_BOOL,
+     .type = MK_CONF_ENUM,
      SERVER(sandbox),
+     .choices = sandbox_modes,
      .default_value = "on",
-     .help = MK_HELP("Restrict workers to the folders they serve (Landlock), if the kernel supports it.")},
+     .help = MK_HELP(
+         "Restrict workers to the files and TCP ports that the configuration needs (Landlock), and filter "
+         "their "
+         "system calls (seccomp), as far as the kernel supports it. `required`: fail if the kernel does not "
+         "support all of it (Linux 6.12).")},
     {.name = "HideVersion",
      .type = MK_CONF_BOOL,
      SERVER(hide_version),
@@ -419,6 +428,7 @@ static const struct mk_conf_key server_keys[] = {
          "connection is closed when the budget is used up.")},
     {.name = "SpoolFolder",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_WRITES,
      SERVER(spool_folder),
      .default_value = "/var/tmp",
      .help = MK_HELP(
@@ -504,6 +514,7 @@ static const struct mk_conf_key host_keys[] = {
          "host also gets requests for unknown names, unless another host sets `Default on`.")},
     {.name = "DocumentRoot",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
      HOST(root),
      .help = MK_HELP("The folder with the files of the host. A relative path starts at the folder of the "
                      "configuration file that contains the key.")},

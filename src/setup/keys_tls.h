@@ -17,7 +17,7 @@ mk_conf_show_fn mk_keys_tls_show_certificate, mk_keys_tls_show_hsts, mk_keys_tls
     {.name = "Certificate",                                                                                  \
      .type = MK_CONF_CUSTOM,                                                                                 \
      AT(site.tls.certificates),                                                                              \
-     .flags = MK_CONF_REPEATABLE,                                                                            \
+     .flags = MK_CONF_REPEATABLE | MK_CONF_READS,                                                            \
      .syntax = "FILE [KEYFILE [OCSPFILE]]",                                                                  \
      .parse = mk_keys_tls_parse_certificate,                                                                 \
      .show = mk_keys_tls_show_certificate,                                                                   \
@@ -55,6 +55,7 @@ mk_conf_show_fn mk_keys_tls_show_certificate, mk_keys_tls_show_hsts, mk_keys_tls
                      "clients without one, `required` does not.")},                                          \
         {.name = "ClientAuthority",                                                                          \
          .type = MK_CONF_CUSTOM,                                                                             \
+         .flags = MK_CONF_READS,                                                                             \
          AT(site.tls.client_authority),                                                                      \
          .syntax = "FILE",                                                                                   \
          .parse = mk_keys_tls_parse_authority,                                                               \

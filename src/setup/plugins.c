@@ -3,6 +3,8 @@
 
 #include "connection/conn_manager_type.h"
 #include "setup/config.h"
+#include "web/redirect.h"
+#include "web/status_handler.h"
 
 /* ---- Loaded plugins ---- */
 
@@ -211,11 +213,76 @@ static void collect_accept_hooks(struct mk_config_generation *g)
     }
 }
 
+/* ---- Routes of plugins that no request reaches ---- */
+
+/* Does the route handle every request for its paths, so that later routes get none of them? */
+static bool route_is_final(const struct mk_route *r)
+{
+    bool forwards = (r->handler->traits & (MK_HANDLER_FORWARDS | MK_HANDLER_FILES)) == MK_HANDLER_FORWARDS;
+    return !r->when && !r->regex &&
+           (forwards || r->handler == &mk_redirect || r->handler == &mk_status_handler);
+}
+
+/* Returns the earlier route that gets the requests for this one; NULL: there is none. */
+static const struct mk_route *find_earlier_route(const struct mk_vhost *h, const struct mk_route *route)
+{
+    for (const struct mk_route *r = h->routes; r < route; r++)
+        if (route_is_final(r) && mk_pattern_matches(&r->pattern, route->pattern.text))
+            return r;
+    return NULL;
+}
+
+/* Has a plugin added the route, for one path? */
+static bool is_page_of_plugin(const struct mk_route *r)
+{
+    return r->plugin && r->written.p == r->handler->name && r->pattern.kind == MK_PATTERN_EXACT;
+}
+
+/* A section for all hosts adds its pages to each of them. One host on which a page is reached is enough. */
+static bool is_page_reached(const struct mk_config_generation *g, const struct mk_route *page)
+{
+    for (const struct mk_vhost_config *s = g->sites; s; s = s->next)
+        for (size_t i = 0; i < s->host.n_routes; i++) {
+            const struct mk_route *r = &s->host.routes[i];
+            if (r->handler == page->handler && r->data == page->data &&
+                mk_str_eq(r->pattern.text, page->pattern.text) && !find_earlier_route(&s->host, r))
+                return true;
+        }
+    return false;
+}
+
+static const struct mk_conf_source_pos *find_route_pos(const struct mk_vhost_config *s,
+                                                       const struct mk_route *route)
+{
+    for (size_t i = 0; i < s->routes.n; i++)
+        if (mk_str_eq(s->routes.at[i].key, route->pattern.text))
+            return &s->routes.at[i].entry->at;
+    return &s->section->at;
+}
+
+static void warn_of_unreached_pages(const struct mk_config_generation *g, struct mk_conf_report *report)
+{
+    for (const struct mk_vhost_config *s = g->sites; s; s = s->next)
+        for (size_t i = 0; i < s->host.n_routes; i++) {
+            const struct mk_route *page = &s->host.routes[i], *first;
+            if (!is_page_of_plugin(page) || !(first = find_earlier_route(&s->host, page)) ||
+                is_page_reached(g, page))
+                continue;
+            mk_conf_report_warn(report, find_route_pos(s, first),
+                                "the page `%.*s` of the plugin `%s` is never reached: this route handles it",
+                                MK_CONF_REPORT_ARG(page->pattern.text), page->plugin->name);
+            mk_conf_report_hint(report, "add a route above it: `%.*s %s ...`",
+                                MK_CONF_REPORT_ARG(page->pattern.text), page->handler->name);
+        }
+}
+
 void mk_plugins_configure_hosts(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     collect_accept_hooks(g);
     for (struct mk_vhost_config *s = g->sites; s && !g->arena.failed; s = s->next)
         configure_host(g, s, report);
+    if (!g->arena.failed)
+        warn_of_unreached_pages(g, report);
 }
 
 bool mk_plugins_start_in_master(struct mk_config_generation *g, struct mk_conf_report *report)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/route_handlers.h"
 
+#include "conf/other_keys.h"
 #include "conf/suggest.h"
 #include "setup/builtin_handlers.h"
 #include "setup/conf_regex.h"
@@ -28,8 +29,11 @@ static void report_unknown_handler(struct mk_config_generation *g, struct mk_con
         report, &at, "there is no handler `%.*s`: expected static, redirect, status or a plugin's handler",
         MK_CONF_REPORT_ARG(name));
     const char *plugin = mk_plugins_suggest_for_handler(g, name);
+    const char *equivalent = plugin || near.best.p ? NULL : mk_conf_other_keys_hint(name);
     if (plugin)
         mk_conf_report_hint(report, "the plugin `%s` has it: add `Load %s` to [PLUGINS]", plugin, plugin);
+    else if (equivalent)
+        mk_conf_report_hint(report, "%s", equivalent);
     else if (near.best.p || !mk_str_starts(entry->key, MK_STR("~")))
         mk_conf_report_suggest(report, near.best);
     else
@@ -59,7 +63,7 @@ bool mk_route_handlers_bind(struct mk_config_generation *g, struct mk_vhost_conf
         report_unknown_handler(g, report, entry, name);
         return false;
     }
-    struct mk_config config = {.generation = g, .report = report, .site = site};
+    struct mk_config config = {.generation = g, .report = report, .site = site, .entry = entry};
     config.plugin = ours ? NULL : mk_plugin_list_find(g, route->plugin);
     struct mk_conf_ctx ctx = {
         .arena = &g->arena, .report = report, .entry = entry, .config = ours ? NULL : &config};

@@ -75,6 +75,9 @@ struct mk_vhost_common_settings {
     struct mk_tls_settings tls;
 };
 
+/* `required`: no worker starts without the complete sandbox. */
+enum mk_sandbox_mode { MK_SANDBOX_OFF, MK_SANDBOX_ON, MK_SANDBOX_REQUIRED };
+
 enum mk_error_log_format { MK_ERROR_LOG_TEXT, MK_ERROR_LOG_JSON };
 
 struct mk_server_settings {
@@ -83,7 +86,8 @@ struct mk_server_settings {
     unsigned workers;
     mk_str pid_file, user, group;
     struct mk_conf_words geo_databases;
-    bool hide_version, keep_alive, fdt, sandbox;
+    bool hide_version, keep_alive, fdt;
+    unsigned sandbox;      /* enum mk_sandbox_mode */
     unsigned overcapacity; /* enum mk_overcapacity */
     mk_str default_type;
     uint64_t fd_limit, max_connections, max_per_address;

@@ -356,7 +356,7 @@ static void build_routes(struct host_builder *b)
 {
     struct mk_vhost_config *s = b->site;
     struct mk_route *routes = alloc_zeroed(b, s->routes.n + s->handlers.n + 2, sizeof *routes);
-    size_t n = 0;
+    size_t n = 0, errors = b->report->n_errors;
     if (!routes)
         return;
     add_redirect_route(b, routes, &n);
@@ -369,7 +369,8 @@ static void build_routes(struct host_builder *b)
     if (!mk_script_names_collect(b->arena, &s->host)) /* out of memory: the host gets no routes */
         s->host.n_routes = 0;
     warn_of_exact_folders(b);
-    warn_of_unserved_root(b);
+    if (b->report->n_errors == errors) /* otherwise the route of the files may be among the invalid ones */
+        warn_of_unserved_root(b);
     check_root_required(b);
 }
 
@@ -486,7 +487,7 @@ static void check_server_names(struct host_builder *b)
         else if (!is_host_name(rest))
             mk_conf_report_error(b->report, &at,
                                  "`%.*s` is not a host name: expected letters, digits, `-`, `_` and dots, or "
-                                 "[ADDRESS6], without a port",
+                                 "[ADDRESS6], without a port, separated by blanks",
                                  MK_STR_ARG(name));
     }
 }

@@ -7,6 +7,7 @@
 #include "tls/bio.h"
 #include "tls/ex_data.h"
 #include "tls/keypair.h"
+#include "tls/on_demand.h"
 
 enum { NAME_MAX_LEN = 253 };
 
@@ -110,6 +111,22 @@ static bool apply_challenge(SSL *ssl, const struct mk_tls_context *c, const char
            use_challenge_certificate(ssl, c, name);
 }
 
+static int apply_on_demand(struct mk_tls *t, const struct mk_tls_context *c, const char *name, int *alert)
+{
+    switch (is_plain_host_name(name) ? mk_tls_on_demand_apply(t, c, name) : -EINVAL) {
+    case 0:
+        return SSL_CLIENT_HELLO_SUCCESS;
+    case -EINPROGRESS:
+        return SSL_CLIENT_HELLO_RETRY;
+    case -ENOENT:
+    case -EINVAL:
+        return reject_hello(t, alert, SSL_AD_UNRECOGNIZED_NAME,
+                            "there is no certificate for the requested name");
+    default:
+        return reject_hello(t, alert, SSL_AD_INTERNAL_ERROR, "out of memory");
+    }
+}
+
 int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg)
 {
     struct mk_tls *t = mk_tls_bio_stream(ssl);
@@ -132,7 +149,8 @@ int mk_tls_client_hello_cb(SSL *ssl, int *alert, void *arg)
     if (challenge && !apply_challenge(ssl, c, name))
         return reject_hello(t, alert, SSL_AD_UNRECOGNIZED_NAME,
                             "there is no challenge for the requested name");
-    return SSL_CLIENT_HELLO_SUCCESS;
+    return c->on_demand && !challenge && *name ? apply_on_demand(t, c, name, alert)
+                                               : SSL_CLIENT_HELLO_SUCCESS;
 }
 
 int mk_tls_client_hello_servername_cb(SSL *ssl, int *alert, void *arg)

@@ -86,6 +86,14 @@ static const struct mk_tls_client_cert_info *client_cert_info(struct mk_tls *t)
     return t->client_cert;
 }
 
+/* Absent: the key exchange used none, for example because a session of TLS 1.2 was resumed. */
+static mk_str group_name(SSL *ssl)
+{
+    long id = SSL_get_negotiated_group(ssl);
+    const char *name = id > 0 ? SSL_group_to_name(ssl, (int)id) : NULL;
+    return mk_str_of(name, name ? strlen(name) : 0);
+}
+
 void mk_tls_conn_info_get(const struct mk_stream *s, struct mk_tls_conn_info *out)
 {
     struct mk_tls *t = s->tls;
@@ -97,6 +105,7 @@ void mk_tls_conn_info_get(const struct mk_stream *s, struct mk_tls_conn_info *ou
         .server_name = mk_str_from_c(SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name)),
         .version = mk_str_from_c(SSL_get_version(t->ssl)),
         .cipher = mk_str_from_c(SSL_get_cipher_name(t->ssl)),
+        .group = group_name(t->ssl),
         .resumed = SSL_session_reused(t->ssl),
         .kernel = t->kernel,
         .context = mk_tls_ex_data_get_context(SSL_get_SSL_CTX(t->ssl)),

@@ -92,7 +92,8 @@ static mk_err init_context(struct mk_tls_context *c, const struct mk_tls_server_
 {
     mk_err e = mk_tls_policy_apply(c, r, problem);
     c->h2 = r->h2;
-    bool too_few = !r->n_pairs && !r->challenges; /* challenge certificates are loaded later */
+    c->on_demand = r->on_demand;
+    bool too_few = !r->n_pairs && !r->challenges && !r->on_demand; /* the others are loaded later */
     if (!e && (too_few || r->n_pairs > MK_TLS_KEYPAIRS_MAX))
         e = mk_tls_settings_error_set(problem, NULL, "expected 1 to %d certificates", MK_TLS_KEYPAIRS_MAX);
     for (size_t i = 0; !e && i < r->n_pairs; i++)

@@ -34,6 +34,7 @@ struct mk_tls_context {
     struct mk_tls_loaded_keypair sources[MK_TLS_KEYPAIRS_MAX]; /* each with a different key type */
     size_t n_sources;
     char *challenges;
+    const struct mk_tls_on_demand *on_demand; /* NULL: none */
     char *groups;
     bool h2;
     int64_t begins, expires;      /* validity of the certificates: latest notBefore, earliest notAfter */

@@ -2,6 +2,7 @@
 #include "tls/file.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,10 +42,31 @@ static mk_err read_regular_file(int fd, bool foreign, BIO *into)
     return S_ISREG(st.st_mode) ? read_fd_to_bio(fd, into) : -EINVAL;
 }
 
+/* Does not follow a link in place of a foreign file or of its folder, which may belong to the same user. Returns a
+ * descriptor, or -1 and errno. */
+static int open_foreign_file(const char *file, int flags)
+{
+    char folder[PATH_MAX];
+    mk_str path = mk_str_from_c(file);
+    size_t slash = mk_str_find_last(path, '/');
+    if (slash == MK_STR_NONE || slash == 0 || slash >= sizeof folder)
+        return open(file, flags | O_NOFOLLOW);
+    memcpy(folder, file, slash);
+    folder[slash] = '\0';
+    int at = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (at < 0)
+        return -1;
+    int fd = openat(at, file + slash + 1, flags | O_NOFOLLOW), e = errno;
+    (void)close(at);
+    errno = e;
+    return fd;
+}
+
 mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what, BIO **out,
                                struct mk_tls_settings_error *problem)
 {
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (foreign ? O_NOFOLLOW : 0));
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    int fd = foreign ? open_foreign_file(file, flags) : open(file, flags);
     if (fd < 0)
         return set_read_error(problem, file, what, strerror(errno));
     BIO *b = BIO_new(BIO_s_mem());

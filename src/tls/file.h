@@ -8,8 +8,8 @@
 #include "tls/settings_error.h"
 
 /* Reads a whole file; free it with BIO_free. `what`: its purpose ("certificate"), for the error. `foreign`: a
- * less privileged user may write to its folder, so links are refused: they could lead to files that this user
- * cannot read. */
+ * less privileged user may write to its folder, so links are refused, also in place of the folder: they could lead to
+ * files that this user cannot read. */
 mk_err mk_tls_file_read_to_bio(const char *file, bool foreign, const char *what, BIO **out,
                                struct mk_tls_settings_error *problem);
 

@@ -258,23 +258,31 @@ mk_err mk_tls_keypair_load(struct mk_tls_context *c, const struct mk_tls_keypair
     return e;
 }
 
-mk_err mk_tls_keypair_use_for_conn(SSL *ssl, const char *file)
+mk_err mk_tls_keypair_read(const char *file, struct mk_tls_loaded_keypair *out)
 {
     const struct mk_tls_keypair pair = {.certificate = file, .from_plugin = true};
-    struct mk_tls_settings_error unheard;
-    BIO *b;
-    X509 *leaf = NULL;
-    EVP_PKEY *key = NULL;
-    mk_err e = mk_tls_file_read_to_bio(file, true, "certificate", &b, &unheard);
-    if (!e) {
-        leaf = PEM_read_bio_X509(b, NULL, mk_tls_file_refuse_password_cb, NULL);
-        BIO_free(b);
-        e = read_private_key(file, &pair, &key, &unheard);
-    }
-    if (!e && (!leaf || !SSL_use_certificate(ssl, leaf) || !SSL_use_PrivateKey(ssl, key)))
+    struct mk_tls_settings_error unheard = {0};
+    *out = (struct mk_tls_loaded_keypair){.chain = sk_X509_new_null()};
+    mk_err e = out->chain ? read_cert_chain(&pair, &out->leaf, out->chain, &unheard) : -ENOMEM;
+    if (!e)
+        e = read_private_key(file, &pair, &out->key, &unheard);
+    if (!e && !X509_check_private_key(out->leaf, out->key))
         e = -EINVAL;
-    X509_free(leaf);
-    EVP_PKEY_free(key);
+    if (e)
+        mk_tls_loaded_keypair_free(out);
+    ERR_clear_error();
+    return e;
+}
+
+mk_err mk_tls_keypair_use_for_conn(SSL *ssl, const char *file)
+{
+    struct mk_tls_loaded_keypair pair;
+    mk_err e = mk_tls_keypair_read(file, &pair);
+    if (e)
+        return e;
+    if (!SSL_use_certificate(ssl, pair.leaf) || !SSL_use_PrivateKey(ssl, pair.key))
+        e = -EINVAL;
+    mk_tls_loaded_keypair_free(&pair);
     ERR_clear_error();
     return e;
 }

@@ -25,7 +25,7 @@ bool mk_tls_loaded_keypair_has_key_type(const struct mk_tls_context *c, X509 *le
     return false;
 }
 
-static void free_loaded_keypair(struct mk_tls_loaded_keypair *s)
+void mk_tls_loaded_keypair_free(struct mk_tls_loaded_keypair *s)
 {
     OPENSSL_free(s->file);
     X509_free(s->leaf);
@@ -45,12 +45,12 @@ mk_err mk_tls_loaded_keypair_add(struct mk_tls_context *c, const char *file, X50
         c->n_sources++;
         return 0;
     }
-    free_loaded_keypair(s);
+    mk_tls_loaded_keypair_free(s);
     return -ENOMEM;
 }
 
 void mk_tls_loaded_keypair_free_all(struct mk_tls_context *c)
 {
     while (c->n_sources)
-        free_loaded_keypair(&c->sources[--c->n_sources]);
+        mk_tls_loaded_keypair_free(&c->sources[--c->n_sources]);
 }

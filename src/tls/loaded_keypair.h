@@ -14,6 +14,8 @@ bool mk_tls_loaded_keypair_has_key_type(const struct mk_tls_context *c, X509 *le
 /* Adds a key pair; the context holds references to the certificates and the key. */
 mk_err mk_tls_loaded_keypair_add(struct mk_tls_context *c, const char *file, X509 *leaf,
                                  STACK_OF(X509) * chain, EVP_PKEY *key) MK_MUST_USE;
+/* Frees the references, and clears the struct. */
+void mk_tls_loaded_keypair_free(struct mk_tls_loaded_keypair *s);
 /* Frees all key pairs of the context. */
 void mk_tls_loaded_keypair_free_all(struct mk_tls_context *c);
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "tls/file.h"
 
 enum {
     DAY_S = 24 * 60 * 60,
@@ -139,20 +140,10 @@ static mk_err append_pem(const X509 *x, const EVP_PKEY *key, struct mk_buf *pem)
     return e;
 }
 
-/* Never prompts for a password, because our files are not encrypted. */
-static int refuse_password_cb(char *buf, int size, int writing, void *ctx)
-{
-    (void)buf;
-    (void)size;
-    (void)writing;
-    (void)ctx;
-    return -1;
-}
-
 static EVP_PKEY *parse_key(mk_str pem)
 {
     BIO *bio = pem.len <= PEM_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
-    EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, refuse_password_cb, NULL) : NULL;
+    EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, mk_tls_file_refuse_password_cb, NULL) : NULL;
     BIO_free(bio);
     return key;
 }
@@ -160,7 +151,7 @@ static EVP_PKEY *parse_key(mk_str pem)
 static X509 *parse_certificate(mk_str pem)
 {
     BIO *bio = pem.len <= PEM_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
-    X509 *x = bio ? PEM_read_bio_X509(bio, NULL, refuse_password_cb, NULL) : NULL;
+    X509 *x = bio ? PEM_read_bio_X509(bio, NULL, mk_tls_file_refuse_password_cb, NULL) : NULL;
     BIO_free(bio);
     return x;
 }

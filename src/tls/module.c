@@ -6,6 +6,8 @@
 #include "tls/conn_info.h"
 #include "tls/connect.h"
 #include "tls/context.h"
+#include "tls/inventory.h"
+#include "tls/inventory_gauges.h"
 #include "tls/local_ca.h"
 #include "tls/session.h"
 #include "tls/stream.h"
@@ -29,4 +31,6 @@ __attribute__((visibility("default"))) const struct mk_tls_module mk_tls_module 
     .client_free = mk_tls_client_free,
     .connect = mk_tls_connect,
     .session_free = mk_tls_session_free,
+    .inventory = mk_tls_inventory_write,
+    .inventory_table = mk_tls_inventory_gauges_register,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tls/policy.h"
 
+#include <openssl/err.h>
 #include <openssl/x509.h>
 
 #include "base/str.h"
@@ -13,6 +14,9 @@
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
 #define SUITES "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 #define GROUPS "X25519:P-256:P-384"
+/* With OpenSSL 3.5 or later: X25519 together with ML-KEM, which protects recorded connections from quantum computers
+ * (draft-ietf-tls-ecdhe-mlkem). */
+#define HYBRID_GROUPS "X25519MLKEM768:" GROUPS
 
 enum { WORD_MAX = 128 };
 
@@ -88,14 +92,23 @@ static mk_err set_ciphers(struct mk_tls_context *c, const struct mk_tls_server_s
     return 0;
 }
 
+static bool try_groups(struct mk_tls_context *c, const char *groups)
+{
+    OPENSSL_free(c->groups);
+    c->groups = OPENSSL_strdup(groups);
+    return c->groups && SSL_CTX_set1_groups_list(c->ctx, c->groups);
+}
+
 static mk_err set_groups(struct mk_tls_context *c, const struct mk_tls_server_settings *r,
                          struct mk_tls_settings_error *problem)
 {
-    c->groups = OPENSSL_strdup(r->groups ? r->groups : GROUPS);
+    bool is_set =
+        r->groups ? try_groups(c, r->groups) : try_groups(c, HYBRID_GROUPS) || try_groups(c, GROUPS);
+    ERR_clear_error();
+    if (is_set)
+        return 0;
     if (!c->groups)
         return -ENOMEM;
-    if (SSL_CTX_set1_groups_list(c->ctx, c->groups))
-        return 0;
     return mk_tls_settings_error_set(
         problem, NULL,
         "\"%s\" is not a list of groups: expected names such as X25519 and P-256, with `:` between "

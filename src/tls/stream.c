@@ -9,6 +9,7 @@
 #include "tls/bio.h"
 #include "tls/connect_error.h"
 #include "tls/context.h"
+#include "tls/on_demand.h"
 #include "tls/session.h"
 
 enum {
@@ -269,6 +270,7 @@ void mk_tls_stream_free(struct mk_tls *t)
         SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN); /* otherwise OpenSSL considers the session damaged */
         mk_mem_free(t->call->reason_text);
     }
+    mk_tls_on_demand_cancel(t);
     SSL_free(t->ssl);
     mk_mem_free(t->left);
     mk_mem_free(t->early);
@@ -439,6 +441,8 @@ static mk_err advance_handshake(struct mk_stream *s, struct mk_tls *t)
         return send_last_flight(t);
     }
     int wants = SSL_get_error(t->ssl, r);
+    if (wants == SSL_ERROR_WANT_CLIENT_HELLO_CB && !s->ended)
+        return -EINPROGRESS;
     if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE)
         return fail_stream(t);
     s->holds = t->spent;
@@ -451,7 +455,7 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **error)
     struct mk_tls *t = s->tls;
     begin_tls_call(s, t);
     mk_err e = mk_tls_write_error(t) ? mk_tls_write_error(t) : advance_handshake(s, t);
-    if (!e || e == -EAGAIN)
+    if (!e || e == -EAGAIN || e == -EINPROGRESS)
         return e;
     if (t->call && !t->why)
         read_pending_alert(t);

@@ -20,6 +20,7 @@ struct mk_tls_early_input {
 };
 
 struct mk_tls_client_cert_info;
+struct mk_tls_demand;
 
 /* Additional state of a connection to a server. */
 struct mk_tls_client_conn {
@@ -44,6 +45,7 @@ struct mk_tls {
     struct mk_tls_unsent *left;
     size_t owed; /* bytes encrypted but not reported as written: the caller offers them again */
     struct mk_tls_early_input *early;
+    struct mk_tls_demand *demand; /* the handshake waits for a certificate; NULL: it does not */
     struct mk_tls_client_cert_info *client_cert; /* information on the client certificate, once a plugin has
                                                 requested it */
     uint64_t n_received;                         /* bytes received */

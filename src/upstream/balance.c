@@ -45,24 +45,29 @@ static uint64_t count_conns_in_use(const struct mk_backend *o)
                        MK_UPSTREAM_STATS_BUSY);
 }
 
+/* The server with the fewest connections in use relative to its weight. Idle servers are equal whatever their
+ * weights. Weighted round robin chooses among equal servers. */
 static struct mk_backend *choose_least_conn(struct mk_backend_set *g, enum round round, uint64_t avoid,
                                             uint64_t now)
 {
     struct mk_backend *best = NULL;
-    uint64_t best_load = 0, best_weight = 1;
-    for (unsigned k = 0; k < g->upstream->n; k++) {
-        struct mk_backend *o = &g->backends[(k + g->first) % g->upstream->n];
+    uint64_t best_busy = 0, best_weight = 1, equal = 0;
+    for (unsigned i = 0; i < g->upstream->n; i++) {
+        struct mk_backend *o = &g->backends[i];
         if (!may_use_backend(o, round, avoid, now))
             continue;
-        uint64_t weight = mk_health_weight(o->server, now), load = count_conns_in_use(o) + 1;
-        if (best && load * best_weight >= best_load * weight)
+        uint64_t weight = mk_health_weight(o->server, now), busy = count_conns_in_use(o);
+        if (best && busy * best_weight > best_busy * weight)
+            continue;
+        bool is_less = !best || busy * best_weight < best_busy * weight;
+        equal = (is_less ? 0 : equal) | (uint64_t)1 << o->server->index;
+        if (!is_less)
             continue;
         best = o;
-        best_load = load;
+        best_busy = busy;
         best_weight = weight;
     }
-    g->first = (g->first + 1) % g->upstream->n; /* rotate among servers with the same number of connections */
-    return best;
+    return equal & (equal - 1) ? choose_round_robin(g, round, avoid | ~equal, now) : best;
 }
 
 /* SplitMix64 finalizer. */

@@ -117,15 +117,6 @@ static bool is_managed_header(enum mk_header_id id)
     return mk_header_is_hop_by_hop(id) || id == MK_HEADER_EXPECT || id == MK_HEADER_HTTP2_SETTINGS;
 }
 
-static bool te_has_trailers(mk_str value)
-{
-    mk_str element;
-    while (mk_header_list_next(&value, &element))
-        if (mk_str_eq_nocase(element, MK_STR("trailers")))
-            return true;
-    return false;
-}
-
 static bool write_header(struct head_writer *w, const struct mk_header *field)
 {
     enum mk_header_id id = mk_header_find_id(field->name);
@@ -133,7 +124,7 @@ static bool write_header(struct head_writer *w, const struct mk_header *field)
     if (!is_name || !mk_is_header_value(field->value))
         return false;
     w->n_hosts += id == MK_HEADER_HOST;
-    w->wants_trailers |= id == MK_HEADER_TE && te_has_trailers(field->value);
+    w->wants_trailers |= id == MK_HEADER_TE && mk_header_list_has(field->value, MK_STR("trailers"));
     if (!is_managed_header(id))
         mk_serialize_header(w->out, field->name, mk_str_trim(field->value));
     return true;

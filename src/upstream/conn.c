@@ -95,6 +95,8 @@ static const char *tls_server_name(const struct mk_upstream_server *s)
     mk_str set = s->upstream->settings->tls_name;
     if (set.len)
         return set.p; /* configuration strings are NUL-terminated */
+    if (s->tls_name.p)
+        return s->tls_name.p;
     return s->host.p ? s->host.p : "localhost";
 }
 

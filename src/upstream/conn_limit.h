@@ -129,6 +129,11 @@ void mk_conn_limit_unassign_slot(const struct mk_conn_limit *l, unsigned backend
 void mk_conn_limit_publish_waiters(const struct mk_conn_limit *l, unsigned backend, unsigned row,
                                    const struct mk_conn_limit_waiter waiters[MK_CONN_LIMIT_WAITERS],
                                    bool hides);
+/* True: no other worker has ever had a row, so only requests of this worker wait. */
+static inline bool mk_conn_limit_has_one_row(const struct mk_conn_limit *l)
+{
+    return __atomic_load_n(&l->memory->n_rows, __ATOMIC_RELAXED) < 2;
+}
 /* Row of another worker whose request precedes a request of this row that has waited since `since_ms` (0: it
  * starts waiting now); -1: none. */
 int mk_conn_limit_find_older_waiter(const struct mk_conn_limit *l, const struct mk_conn_limit_rule *r,

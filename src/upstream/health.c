@@ -150,7 +150,7 @@ static bool claim_change_to_log(uint32_t *state, uint64_t *told_ms, uint32_t now
     return true;
 }
 
-#define SAY(w, s, level, fmt, ...)                                                                           \
+#define LOG_SERVER(w, s, level, fmt, ...)                                                                    \
     mk_worker_log(w, level, "upstream %.*s: the server %.*s " fmt, MK_STR_ARG((s)->upstream->name),          \
                   MK_STR_ARG((s)->name), __VA_ARGS__)
 
@@ -209,8 +209,8 @@ static bool eject(struct mk_worker *w, const struct mk_upstream_server *s, uint6
     STORE(&l->up_since_ms, now + ms); /* SlowStart */
     STORE(&l->counted_since_ms, 0);
     mk_upstream_stats_add_shared(s->shared, MK_UPSTREAM_STATS_EJECTIONS);
-    SAY(w, s, MK_LOG_WARN, "is ejected for %llu ms: %u of %u requests to it failed", (unsigned long long)ms,
-        errors, n);
+    LOG_SERVER(w, s, MK_LOG_WARN, "is ejected for %llu ms: %u of %u requests to it failed",
+               (unsigned long long)ms, errors, n);
     return true;
 }
 
@@ -240,10 +240,10 @@ bool mk_health_report_failure(struct mk_worker *w, const struct mk_upstream_serv
     const struct mk_upstream_settings *settings = s->upstream->settings;
     bool is_out = mk_health_record_failure(s);
     if (claim_change_to_log(&l->trouble, &l->trouble_ms, (uint32_t)-error))
-        SAY(w, s, MK_LOG_ERROR, "failed: %s", message ? message : mk_connect_error_text(error));
+        LOG_SERVER(w, s, MK_LOG_ERROR, "failed: %s", message ? message : mk_connect_error_text(error));
     if (is_out && s->upstream->n > 1)
-        SAY(w, s, MK_LOG_WARN, "gets no requests for %u ms, after %u failure%s in a row", settings->fail_ms,
-            settings->max_fails, settings->max_fails == 1 ? "" : "s");
+        LOG_SERVER(w, s, MK_LOG_WARN, "gets no requests for %u ms, after %u failure%s in a row",
+                   settings->fail_ms, settings->max_fails, settings->max_fails == 1 ? "" : "s");
     if (settings->outlier_percent)
         (void)mk_health_count_response(w, s, true);
     return is_out;
@@ -256,7 +256,7 @@ void mk_health_report_recovery(struct mk_worker *w, const struct mk_upstream_ser
     if (is_back)
         wake_waiting_workers(s);
     if (LOAD(&l->trouble) && claim_change_to_log(&l->trouble, &l->trouble_ms, 0))
-        SAY(w, s, MK_LOG_INFO, "%s", is_back ? "is back: it answers again" : "answers again");
+        LOG_SERVER(w, s, MK_LOG_INFO, "%s", is_back ? "is back: it answers again" : "answers again");
 }
 
 /* Called only in the first worker, which runs the checks. */
@@ -269,9 +269,9 @@ bool mk_health_report_check(struct mk_worker *w, const struct mk_upstream_server
         wake_waiting_workers(s);
     bool is_out = mk_health_is_check_failed(s);
     if (is_out && !was_out)
-        SAY(w, s, MK_LOG_WARN, "fails its health check: %s", message);
+        LOG_SERVER(w, s, MK_LOG_WARN, "fails its health check: %s", message);
     else if (was_out && !is_out)
-        SAY(w, s, MK_LOG_INFO, "%s", "passes its health check");
+        LOG_SERVER(w, s, MK_LOG_INFO, "%s", "passes its health check");
     return is_out && !was_out;
 }
 
@@ -281,7 +281,7 @@ void mk_health_report_dns(struct mk_worker *w, const struct mk_upstream_server *
     if (!claim_change_to_log(&l->is_nameless, &l->nameless_ms, message != NULL))
         return;
     if (message)
-        SAY(w, s, MK_LOG_ERROR, "has no address, because its name does not resolve: %s", message);
+        LOG_SERVER(w, s, MK_LOG_ERROR, "has no address, because its name does not resolve: %s", message);
     else
-        SAY(w, s, MK_LOG_INFO, "%s", "has an address: its name resolves again");
+        LOG_SERVER(w, s, MK_LOG_INFO, "%s", "has an address: its name resolves again");
 }

@@ -7,6 +7,7 @@
 #include "upstream/cancelled_conn.h"
 #include "upstream/client_share.h"
 #include "upstream/conn_attempt.h"
+#include "upstream/discovery_type.h"
 #include "upstream/failover.h"
 #include "upstream/health.h"
 #include "upstream/http2.h"
@@ -311,6 +312,17 @@ static int no_server_error(const struct mk_backend_set *g)
     return o->total && !o->names.n && o->names.error ? o->names.error : -EHOSTUNREACH;
 }
 
+/* Will the upstream have a server soon? Its sources are looked up for the first time, or a server was added whose backend
+ * this worker opens when the message arrives. */
+MK_COLD static bool expects_server(const struct mk_upstream *u)
+{
+    for (unsigned i = 0; i < u->n; i++)
+        if (u->servers[i].is_spare && !u->servers[i].name.p &&
+            mk_health_mode(&u->servers[i]) < MK_SERVER_REMOVED)
+            return true;
+    return mk_discovery_is_pending(u);
+}
+
 /* Acquires an idle or new connection to one of the servers that the request may use. -EAGAIN: the request
  * must wait. */
 static int acquire_from_set(struct mk_backend_set *g, struct mk_upstream_conn *l)
@@ -325,7 +337,7 @@ static int acquire_from_set(struct mk_backend_set *g, struct mk_upstream_conn *l
     for (;;) {
         struct mk_backend *o = choose_backend(g, l, avoid);
         if (!o)
-            return waits ? -EAGAIN : error;
+            return waits || expects_server(g->upstream) ? -EAGAIN : error;
         uint64_t bit = UINT64_C(1) << o->server->index;
         int e = acquire_from_backend(o, l);
         if (e == 0)

@@ -10,6 +10,8 @@
 
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all);
 void mk_pool_stop(struct mk_pool *p);
+/* Frees spare memory and, if `with_conns`, closes idle connections. */
+void mk_pool_release_memory(struct mk_pool *p, bool with_conns);
 
 /* ---- For requests ---- */
 

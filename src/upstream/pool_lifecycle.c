@@ -5,6 +5,7 @@
 #include "event/tls.h"
 #include "upstream/backend_set.h"
 #include "upstream/cancelled_conn.h"
+#include "upstream/discovery.h"
 #include "upstream/dynamic_host.h"
 #include "upstream/failover.h"
 #include "upstream/health.h"
@@ -77,6 +78,30 @@ static void sweep_queue(struct mk_backend_set *g)
     handle_wake_of_backend_set(g);
 }
 
+/* Closes the idle connections of the backend, whatever their age. */
+static void close_all_idle(struct mk_backend *o)
+{
+    close_expired_idle(o, UINT64_MAX);
+    if (!mk_list_empty(&o->http2_sessions))
+        (void)o->pool->http2->sweep(o, UINT64_MAX);
+}
+
+static void close_idle_of_host(struct mk_backend_set *g)
+{
+    close_all_idle(&g->backends[0]);
+}
+
+void mk_pool_release_memory(struct mk_pool *p, bool with_conns)
+{
+    if (with_conns) {
+        for (unsigned i = 0; i < p->upstreams->n_servers; i++)
+            close_all_idle(&p->backends[i]);
+        mk_dynamic_host_each(p, close_idle_of_host);
+    }
+    mk_freelist_fini(&p->conns);
+    mk_freelist_fini(&p->blocks);
+}
+
 static void sweep_host(struct mk_backend_set *g)
 {
     close_expired_idle(&g->backends[0], mk_worker_now_ms(g->pool->worker));
@@ -142,7 +167,7 @@ static int open_pool(struct mk_pool *p)
     mk_server_control_open_added(p);
     if (all->control)
         mk_pool_schedule_sweep(p); /* finds servers that are added later, even if no message arrives */
-    return ok && watch_wake_fd(p) ? 0 : -ENOMEM;
+    return ok && watch_wake_fd(p) && mk_discovery_start(p, &p->discovery) ? 0 : -ENOMEM;
 }
 
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all)
@@ -171,6 +196,7 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
 
 void mk_pool_stop(struct mk_pool *p)
 {
+    mk_discovery_stop(p->discovery);
     if (p->row < MK_UPSTREAM_WORKERS) {
         mk_dynamic_host_free_all(p);
         for (unsigned i = 0; i < p->upstreams->n_servers; i++)

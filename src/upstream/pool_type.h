@@ -8,6 +8,7 @@
 #include "upstream/retry_budget.h"
 
 struct mk_pool;
+struct mk_discovery;
 struct mk_upstream_http2_module;
 
 /* State of one server. */
@@ -27,7 +28,7 @@ struct mk_backend {
     const uint32_t *mode;            /* enum mk_server_mode, in shared memory */
     uint32_t *shown_idle;            /* publishes n_idle to workers with waiting requests */
     uint64_t *cells;                 /* this worker's statistics; NULL: none */
-    int64_t credit;                  /* credit of the server in `Balance round_robin` */
+    int64_t credit;                  /* credit of the server in weighted round robin */
     struct mk_health_checker *check; /* health checker, in the first worker; NULL: none */
     struct mk_tls_session *session;  /* last TLS session, for resumption */
 };
@@ -41,7 +42,6 @@ struct mk_backend_set {
     unsigned n_waiting;
     unsigned n_conns; /* existing struct mk_upstream_conn, including the idle ones */
     struct mk_retry_budget retry;
-    unsigned first; /* `Balance least_conn`: where the search starts */
 };
 
 /* Cache of mk_client_share_key(): the hashes of recent clients. */
@@ -71,7 +71,9 @@ struct mk_pool {
     unsigned n_http2_wide;                        /* streams of HTTP/2 with a wide receive window */
     struct mk_thread_pool *threads;               /* threads for name lookups; NULL until needed */
     struct mk_thread_pool *host_threads; /* the same for dynamic upstreams, whose names may resolve slowly */
-    struct mk_server_name *names;        /* of servers that the administrator has added */
+    struct mk_server_name *names;        /* of servers that were added */
+    bool saves_state;                    /* a thread writes a StateFile: servers cannot be changed */
+    struct mk_discovery *discovery;      /* in the first worker, if an upstream has sources; otherwise NULL */
     struct mk_list hosts;                /* of dynamic upstreams: see dynamic_host.h */
     /* Returns the backend set of a host. Points to mk_dynamic_host_find(), which pool.c cannot call: it
      * depends on the pool itself. */

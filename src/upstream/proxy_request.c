@@ -376,8 +376,6 @@ bool mk_proxy_request_sends_trailer(const struct mk_proxy *p, mk_str name)
 static bool hook_has_set(const struct request_headers *l, mk_str name)
 {
     mk_str other, value;
-    if (MK_LIKELY(!(l->roles >> MK_ROLE_SERVER & 1)))
-        return false;
     for (size_t i = 0; mk_request_header_at(l->request, i, &other, &value); i++)
         if (mk_request_header_role(l->request, i) == MK_ROLE_SERVER && mk_str_eq_nocase(other, name))
             return true;
@@ -387,7 +385,8 @@ static bool hook_has_set(const struct request_headers *l, mk_str name)
 /* The value of a hook replaces ours, except for a local backend: its log lines must have our request ID. */
 static void headers_write_context_header(struct request_headers *l, mk_str name, mk_str value)
 {
-    if (mk_proxy_route_is_local(l->route) || !hook_has_set(l, name))
+    bool may_be_set = l->roles >> MK_ROLE_SERVER & 1;
+    if (MK_LIKELY(!may_be_set) || mk_proxy_route_is_local(l->route) || !hook_has_set(l, name))
         mk_header_append(&l->text, name, value);
 }
 
@@ -399,10 +398,7 @@ static void headers_write_context(struct request_headers *l)
     if (!l->trace)
         return;
     char text[MK_TRACEPARENT_LEN];
-    struct mk_traceparent parent = {.flags = l->trace->is_sampled ? MK_TRACE_SAMPLED : 0};
-    memcpy(parent.trace_id, l->trace->trace_id, sizeof parent.trace_id);
-    memcpy(parent.span_id, l->trace->span_id, sizeof parent.span_id);
-    mk_traceparent_format(&parent, text);
+    (void)mk_request_format_traceparent(l->request, NULL, text);
     headers_write_context_header(l, MK_STR("traceparent"), mk_str_of(text, sizeof text));
     if (l->trace->state.p)
         headers_write_context_header(l, MK_STR("tracestate"), l->trace->state);

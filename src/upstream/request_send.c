@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/request_send.h"
 
+#include "upstream/attempt_parent.h"
+#include "upstream/conn.h"
 #include "upstream/request_state.h"
 
 /* Minimum space for a read from the body source, and minimum unused space to free. */
@@ -195,6 +197,8 @@ void mk_upstream_request_send_start(struct mk_upstream_request *c)
     bool is_in_buffer = c->content.is_over || c->content.done; /* an earlier attempt has buffered the body: it
                                                                 * is available without waiting */
     c->sent = 0;
+    if (MK_UNLIKELY(c->conn->attempt != NULL))
+        mk_attempt_parent_set(c);
     mk_upstream_request_state_move_output(c, c->content.is_over ? MK_UPSTREAM_REQUEST_OUTPUT_ENDING
                                              : c->content.is_held && !is_in_buffer
                                                  ? MK_UPSTREAM_REQUEST_OUTPUT_HELD

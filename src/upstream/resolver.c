@@ -22,6 +22,11 @@ struct mk_dns_lookup {
     char host[];
 };
 
+static uint32_t resolve_ms(const struct mk_upstream *u)
+{
+    return u->settings->resolve_ms ? u->settings->resolve_ms : MK_RESOLVE_MS;
+}
+
 static void append_addrinfo(struct mk_dns_lookup *l, const struct addrinfo *a)
 {
     struct mk_sockaddr *at = &l->addresses[l->n];
@@ -140,7 +145,7 @@ static void on_lookup_done(void *ctx)
         if (l->n) /* without a result, the old addresses stay in use */
             replace_addresses(n, l);
         report_lookup_result(n, l);
-        n->fresh_until_ms = now + (l->n ? n->server->upstream->settings->resolve_ms : RETRY_MS);
+        n->fresh_until_ms = now + (l->n ? resolve_ms(n->server->upstream) : RETRY_MS);
         n->on_change(n);
     }
     mk_mem_free(l);
@@ -211,7 +216,7 @@ void mk_resolver_refresh(struct mk_resolver *n)
     if (n->is_fixed || n->lookup || now < n->fresh_until_ms)
         return;
     const struct mk_upstream *u = n->server->upstream;
-    if (u->max_hosts && now - n->fresh_until_ms > u->settings->resolve_ms)
+    if (u->max_hosts && now - n->fresh_until_ms > resolve_ms(u))
         n->n = 0; /* a rarely used host may have moved: wait for the result */
     struct mk_dns_lookup *l = mk_mem_zalloc(1, sizeof *l + n->server->host.len + 1);
     if (!l)

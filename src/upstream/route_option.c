@@ -4,6 +4,9 @@
 #include <monkey/text.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "conf/suggest.h"
+
 enum { TEXT_MAX = 320 };
 
 struct route_options {
@@ -81,6 +84,34 @@ static bool option_read_choice(const struct mk_route_option_type *type, const st
     return option_report_choices(o, &list);
 }
 
+/* Options that mk_upstream_limits_read() reads. */
+static const char *const limit_options[] = {"max_tries", "response_timeout", "read_timeout", "total_timeout"};
+
+/* Hints for options of other servers. */
+static const struct {
+    const char *name, *hint;
+} other_options[] = {
+    {"timeout", "did you mean `response_timeout`?"},
+    {"set", "[REQUEST_HEADERS] sets headers of requests: `Set X-Real-IP $remote_addr`"},
+};
+
+static void option_hint_unknown(const struct route_options *all, const struct mk_route_option *o)
+{
+    mk_str rest = o->word, name = mk_str_cut(&rest, '=');
+    struct mk_conf_suggest near = mk_conf_suggest_for(name);
+    for (size_t i = 0; i < MK_LEN(other_options); i++)
+        if (mk_str_eq(name, mk_str_from_c(other_options[i].name))) {
+            mk_conf_ctx_hint(o->ctx, "%s", other_options[i].hint);
+            return;
+        }
+    for (size_t i = 0; i < all->n; i++)
+        mk_conf_suggest_try(&near, mk_str_from_c(all->types[i].name));
+    for (size_t i = 0; i < MK_LEN(limit_options); i++)
+        mk_conf_suggest_try(&near, mk_str_from_c(limit_options[i]));
+    if (near.best.p)
+        mk_conf_ctx_hint(o->ctx, "did you mean `%.*s`?", MK_STR_ARG(near.best));
+}
+
 static bool option_report_unknown(const struct route_options *all, const struct mk_route_option *o)
 {
     char text[TEXT_MAX];
@@ -88,7 +119,9 @@ static bool option_report_unknown(const struct route_options *all, const struct 
     for (size_t i = 0; i < all->n; i++)
         mk_buf_addf(&list, "%s, ", all->types[i].name);
     mk_buf_addf(&list, "max_tries, response_timeout, read_timeout or total_timeout");
-    return option_report_choices(o, &list);
+    (void)option_report_choices(o, &list);
+    option_hint_unknown(all, o);
+    return false;
 }
 
 static bool type_is_flag(const struct mk_route_option_type *type)

@@ -13,9 +13,10 @@ MK_PLUGIN_DECLARE(upstream);
 
 struct mk_upstream_server {
     const struct mk_upstream *upstream;
-    mk_str name; /* as written */
-    mk_str host; /* name or address, NUL-terminated; absent: a unix socket */
-    mk_str path; /* path of the unix socket, NUL-terminated */
+    mk_str name;     /* as written */
+    mk_str host;     /* name or address, NUL-terminated; absent: a unix socket */
+    mk_str path;     /* path of the unix socket, NUL-terminated */
+    mk_str tls_name; /* name to verify, NUL-terminated; absent: `host` */
     uint16_t port;
     uint16_t index;      /* index of the server in the upstream */
     unsigned stats_slot; /* slot of the server in shared memory: health, statistics and connection limit */
@@ -33,6 +34,9 @@ struct mk_upstream_server {
 struct mk_tls_module;
 struct mk_upstream_http2_module;
 struct mk_upstreams;
+struct mk_discovery_source;
+struct mk_resolvers;
+struct mk_server_state;
 
 struct mk_upstream {
     struct mk_upstream *next;
@@ -49,8 +53,11 @@ struct mk_upstream {
     uint32_t idle_ms;
     unsigned index; /* index of the upstream, in order of first use */
     bool is_section;
-    struct mk_hash_key id_key; /* for mk_upstream_server.id */
-    mk_str state_file;         /* absolute path; absent: changes cannot be saved */
+    struct mk_hash_key id_key;            /* for mk_upstream_server.id */
+    mk_str state_file;                    /* absolute path; absent: changes cannot be saved */
+    struct mk_discovery_source *sources;  /* of servers: see discovery.h; NULL: none */
+    const struct mk_resolvers *resolvers; /* for the names among them */
+    const struct mk_server_state *saved;  /* saved changes of servers that they list; NULL: none */
     /* For a dynamic upstream: see struct mk_upstream_dynamic_options. */
     unsigned max_hosts;                                    /* 0: the upstream is not dynamic */
     bool (*allows)(void *ctx, const struct mk_addr *addr); /* NULL: all addresses are allowed */

@@ -2,9 +2,13 @@
 #include "upstream/server_control.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
+#include "upstream/added_server.h"
 #include "upstream/backend_set.h"
+#include "upstream/discovered.h"
+#include "upstream/discovery_type.h"
 #include "upstream/endpoint.h"
 #include "upstream/failover.h"
 #include "upstream/health.h"
@@ -14,19 +18,6 @@
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
-
-/* The server in a spare slot. */
-struct added_server {
-    uint32_t version; /* odd while the other members change */
-    uint32_t weight, is_backup;
-    char name[MK_SERVER_NAME_MAX];
-    uint8_t is_held[MK_UPSTREAM_WORKERS]; /* by row: the worker has a backend for the server */
-};
-
-struct mk_server_control_memory {
-    uint32_t is_used; /* a server was added */
-    struct added_server of[MK_UPSTREAM_SERVERS];
-};
 
 /* A name that outlives its server, because requests in progress refer to it. */
 struct mk_server_name {
@@ -42,7 +33,7 @@ struct mk_server_control_memory *mk_server_control_init(struct mk_config *config
     return mk_config_shared(config, "upstream/control", sizeof(struct mk_server_control_memory));
 }
 
-static bool is_held(const struct added_server *a)
+static bool is_held(const struct mk_added_server *a)
 {
     for (unsigned row = 0; row < MK_UPSTREAM_WORKERS; row++)
         if (LOAD(&a->is_held[row]))
@@ -50,11 +41,65 @@ static bool is_held(const struct added_server *a)
     return false;
 }
 
-/* Workers of an earlier configuration may still have connections to the server that had the slot. */
-void mk_server_control_reset(const struct mk_upstreams *all, unsigned slot)
+static const struct mk_discovery_source *find_source(const struct mk_upstream *u, uint64_t id)
 {
+    const struct mk_discovery_source *s = u->sources;
+    while (s && s->id != id)
+        s = s->next;
+    return id ? s : NULL;
+}
+
+static struct mk_upstream_server *find_server_by_name(const struct mk_upstream *u, mk_str name)
+{
+    for (unsigned i = 0; i < u->n; i++)
+        if (mk_str_eq(u->servers[i].name, name))
+            return &u->servers[i];
+    return NULL;
+}
+
+static const struct mk_server_state_entry *find_saved(const struct mk_upstream *u, mk_str name)
+{
+    for (unsigned i = 0; u->saved && i < u->saved->n; i++)
+        if (mk_str_eq(u->saved->entries[i].server, name))
+            return &u->saved->entries[i];
+    return NULL;
+}
+
+/* Does a source of the new configuration list the server in this slot, which has the key of the slot? */
+static bool is_still_discovered(const struct mk_upstreams *all, const struct mk_upstream_server *s)
+{
+    const struct mk_upstream_stats_health *h = mk_health_shared(s);
+    const struct mk_added_server *a = &all->control->of[s->stats_slot];
+    return LOAD(&all->control->is_used) && h->key == all->plan.keys[s->stats_slot] &&
+           LOAD(&h->mode) < MK_SERVER_REMOVED && !(LOAD(&a->version) & 1) &&
+           find_source(s->upstream, a->source) && !find_server_by_name(s->upstream, mk_str_from_c(a->name));
+}
+
+static void publish_discovered(struct mk_upstreams *all, const struct mk_upstream_server *s)
+{
+    const struct mk_upstream *u = s->upstream;
+    const struct mk_added_server *a = &all->control->of[s->stats_slot];
+    const mk_str names[] = {mk_str_from_c(a->name), u->name};
+    const struct mk_server_state_entry *saved = find_saved(u, names[0]);
+    struct mk_upstream_stats_health *h = mk_health_shared(s);
+    h->series = mk_stat_series(all->stats.registry, all->stats.table, names);
+    mk_stat_hide(all->stats.registry, h->series, false);
+    mk_upstream_stats_set_server(&all->stats, s->stats_slot, a->is_backup, a->weight, u->max);
+    mk_upstream_stats_set_mode(&all->stats, s->stats_slot, saved ? saved->mode : MK_SERVER_ENABLED,
+                               saved && saved->weight ? saved->weight : a->weight);
+}
+
+/* Workers of an earlier configuration may still have connections to the server that had the slot. */
+void mk_server_control_publish_spare(struct mk_upstreams *all, const struct mk_upstream_server *s)
+{
+    unsigned slot = s->stats_slot;
+    bool is_kept = is_still_discovered(all, s);
+    mk_upstream_stats_reserve_slot(&all->stats, slot, all->plan.keys[slot]);
     bool is_vacant = !LOAD(&all->control->is_used) || !is_held(&all->control->of[slot]);
-    mk_upstream_stats_set_mode(&all->stats, slot, is_vacant ? MK_SERVER_VACANT : MK_SERVER_REMOVED, 0);
+    if (is_kept)
+        publish_discovered(all, s);
+    else
+        mk_upstream_stats_set_mode(&all->stats, slot, is_vacant ? MK_SERVER_VACANT : MK_SERVER_REMOVED, 0);
 }
 
 void mk_server_control_clear_worker(struct mk_server_control_memory *m, unsigned row)
@@ -62,11 +107,6 @@ void mk_server_control_clear_worker(struct mk_server_control_memory *m, unsigned
     for (unsigned i = 0; m && LOAD(&m->is_used) && i < MK_UPSTREAM_SERVERS; i++)
         if (LOAD(&m->of[i].is_held[row]))
             STORE(&m->of[i].is_held[row], 0);
-}
-
-static struct added_server *added_server_of(const struct mk_upstream_server *s)
-{
-    return &s->upstream->all->control->of[s->stats_slot];
 }
 
 /* ---- The backends of added servers ---- */
@@ -96,13 +136,14 @@ void mk_server_control_free_names(struct mk_pool *p)
 }
 
 /* Copies the server from shared memory. False: another worker is changing it, and will send a message. */
-static bool copy_added_server(const struct mk_upstream_server *s, struct added_server *out)
+static bool copy_added_server(const struct mk_upstream_server *s, struct mk_added_server *out)
 {
-    const struct added_server *a = added_server_of(s);
+    const struct mk_added_server *a = mk_added_server_of(s);
     uint32_t version = LOAD(&a->version);
     if (version & 1 || mk_health_mode(s) >= MK_SERVER_REMOVED)
         return false;
     out->weight = a->weight;
+    out->source = a->source;
     out->is_backup = a->is_backup;
     memcpy(out->name, a->name, sizeof out->name);
     out->name[sizeof out->name - 1] = '\0';
@@ -110,7 +151,18 @@ static bool copy_added_server(const struct mk_upstream_server *s, struct added_s
     return LOAD(&a->version) == version && mk_health_mode(s) < MK_SERVER_REMOVED;
 }
 
-static bool fill_server(struct mk_pool *p, struct mk_upstream_server *s, const struct added_server *a)
+/* The certificate of a discovered server is for the domain that was looked up, not for its address (RFC 6125). */
+static mk_str tls_name_of(const struct mk_upstream *u, uint64_t id)
+{
+    const struct mk_discovery_source *s = find_source(u, id);
+    mk_str name = s ? s->host : mk_str_of(NULL, 0);
+    while (s && s->kind == MK_DISCOVER_SRV &&
+           mk_str_starts(name, MK_STR("_"))) /* _SERVICE._PROTOCOL.DOMAIN */
+        name = mk_str_skip(name, mk_min(mk_str_find(name, '.'), name.len - 1) + 1);
+    return name;
+}
+
+static bool fill_server(struct mk_pool *p, struct mk_upstream_server *s, const struct mk_added_server *a)
 {
     const struct mk_upstream *u = s->upstream;
     struct mk_endpoint at;
@@ -127,6 +179,7 @@ static bool fill_server(struct mk_pool *p, struct mk_upstream_server *s, const s
     s->id = mk_upstream_stats_server_id(&u->id_key, u->name, name);
     s->key = mk_upstream_stats_key(u->name, name);
     s->shared = mk_upstream_stats_shared(&u->all->stats, s->stats_slot);
+    s->tls_name = tls_name_of(u, a->source);
     s->name = name;
     return true;
 }
@@ -134,8 +187,8 @@ static bool fill_server(struct mk_pool *p, struct mk_upstream_server *s, const s
 /* The worker marks the slot as held before it reads the server: from then on, the slot is not reused. */
 static void open_added_backend(struct mk_pool *p, struct mk_backend *o, struct mk_upstream_server *s)
 {
-    struct added_server a;
-    uint8_t *held = &added_server_of(s)->is_held[p->row];
+    struct mk_added_server a;
+    uint8_t *held = &mk_added_server_of(s)->is_held[p->row];
     STORE(held, 1);
     if (!copy_added_server(s, &a) || !fill_server(p, s, &a)) {
         STORE(held, 0);
@@ -178,9 +231,9 @@ static void close_added_backend(struct mk_backend *o)
     s->name = mk_str_of(NULL, 0);
     s->id = 0;
     (void)mk_backend_open(p, o, s);
-    STORE(&added_server_of(s)->is_held[p->row], 0);
-    if (!is_held(added_server_of(s)))
-        mk_stat_hide(p->stats.registry, mk_health_shared(s)->series, true);
+    STORE(&mk_added_server_of(s)->is_held[p->row], 0);
+    if (!is_held(mk_added_server_of(s)))
+        mk_upstream_stats_hide_series(&p->stats, mk_health_shared(s)->series);
 }
 
 /* Opens the backend of a server that another worker has added, if its message did not arrive: the worker may not
@@ -253,13 +306,17 @@ bool mk_server_control_on_message(struct mk_pool *p, mk_str message)
 
 /* ---- Commands ---- */
 
+enum { SAVE_TEXT_MAX = PATH_MAX + 256 };
+
 struct command {
     struct mk_pool *pool;
     struct mk_backend_set *set;
     mk_str upstream, action, server;
     unsigned weight; /* 0: not given */
     bool is_backup, moves, saves;
+    uint64_t source; /* mk_discovery_source.id; 0: a command of the administrator */
     struct mk_buf *out;
+    const struct mk_command_end *end; /* NULL: the response cannot be deferred */
 };
 
 static int fail(const struct command *c, int error, const char *fmt, ...) MK_API_PRINTF(3, 4);
@@ -333,11 +390,7 @@ static int parse_command(struct command *c, mk_str words)
 
 static struct mk_upstream_server *find_server(const struct command *c)
 {
-    const struct mk_upstream *u = c->set->upstream;
-    for (unsigned i = 0; i < u->n; i++)
-        if (mk_str_eq(u->servers[i].name, c->server))
-            return &u->servers[i];
-    return NULL;
+    return find_server_by_name(c->set->upstream, c->server);
 }
 
 /* Changes the mode, and the weight unless it is 0. */
@@ -360,7 +413,7 @@ static struct mk_upstream_server *find_vacant(const struct command *c)
     const struct mk_upstream *u = c->set->upstream;
     for (unsigned i = 0; i < u->n; i++) {
         struct mk_upstream_server *s = &u->servers[i];
-        if (s->is_spare && mk_health_mode(s) >= MK_SERVER_REMOVED && !is_held(added_server_of(s)))
+        if (s->is_spare && mk_health_mode(s) >= MK_SERVER_REMOVED && !is_held(mk_added_server_of(s)))
             return s;
     }
     return NULL;
@@ -382,7 +435,7 @@ static void fill_vacant(const struct command *c, struct mk_upstream_server *s)
 {
     struct mk_upstream_stats *stats = &c->pool->stats;
     struct mk_upstream_stats_health *h = mk_health_shared(s);
-    struct added_server *a = added_server_of(s);
+    struct mk_added_server *a = mk_added_server_of(s);
     unsigned weight = c->weight ? c->weight : 1;
     STORE(&a->version, LOAD(&a->version) | 1); /* odd already: its writer died */
     STORE(&c->pool->upstreams->control->is_used, 1);
@@ -391,6 +444,7 @@ static void fill_vacant(const struct command *c, struct mk_upstream_server *s)
     memcpy(a->name, c->server.p, c->server.len);
     a->weight = weight;
     a->is_backup = c->is_backup;
+    a->source = c->source;
     mk_conn_limit_reset_backend(&c->pool->limit, s->stats_slot);
     create_series(c, s);
     mk_upstream_stats_set_server(stats, s->stats_slot, c->is_backup, weight, s->upstream->max);
@@ -423,6 +477,8 @@ static int add_server(const struct command *c)
         return fail(c, -EEXIST, "the server %.*s was removed, but still has connections",
                     MK_STR_ARG(c->server));
     if (s) {
+        if (s->is_spare)
+            mk_added_server_of(s)->source = 0;
         set_mode(c, s, MK_SERVER_ENABLED, c->weight);
         return 0;
     }
@@ -437,12 +493,21 @@ static int add_server(const struct command *c)
 
 /* ---- Changing a server ---- */
 
+static mk_str source_name(const struct mk_upstream_server *s)
+{
+    const struct mk_discovery_source *source = find_source(s->upstream, mk_added_server_of(s)->source);
+    return source ? source->name : MK_STR("a source");
+}
+
 static int change_server(const struct command *c)
 {
     const struct mk_upstream_server *s = find_server(c);
     if (!s || mk_health_mode(s) >= MK_SERVER_REMOVED)
         return fail(c, -ENOENT, "the upstream has no server %.*s", MK_STR_ARG(mk_str_first(c->server, 80)));
     enum mk_server_mode mode = mk_health_mode(s);
+    if (mk_str_eq(c->action, MK_STR("remove")) && mk_added_server_listed_weight(s))
+        return fail(c, -EEXIST, "`%.*s` lists the server %.*s: drain it, or remove it there",
+                    MK_STR_ARG(source_name(s)), MK_STR_ARG(c->server));
     if (mk_str_eq(c->action, MK_STR("remove")))
         mode = MK_SERVER_REMOVED;
     else if (mk_str_eq(c->action, MK_STR("drain")))
@@ -457,29 +522,247 @@ static int change_server(const struct command *c)
     return 0;
 }
 
+/* ---- Saving ---- */
+
+struct save {
+    struct mk_pool *pool;
+    struct mk_command_end end;
+    char path[PATH_MAX];
+    size_t path_len, len;
+    mk_err error;
+    char text[MK_SERVER_STATE_FILE_MAX];
+};
+
+/* Appends the response. The error is always the same, because others mean that nothing has changed. */
+static int report_save(const struct save *s, struct mk_buf *out)
+{
+    if (s->error)
+        mk_buf_addf(out, "done, but not saved: cannot write %s: %s", s->path, strerror(-s->error));
+    else
+        mk_buf_add(out, MK_STR("done, and saved"));
+    return s->error ? -EIO : 0;
+}
+
+static void write_state(void *ctx)
+{
+    struct save *s = ctx;
+    if (!s->error)
+        s->error = mk_server_state_write(mk_str_of(s->path, s->path_len), mk_str_of(s->text, s->len));
+}
+
+static void on_state_written(void *ctx)
+{
+    struct save *s = ctx;
+    char buf[SAVE_TEXT_MAX];
+    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
+    s->pool->saves_state = false;
+    mk_conn_limit_unlock_changes(&s->pool->limit);
+    int e = report_save(s, &text);
+    s->end.done(s->end.ctx, e, mk_buf_str(&text));
+    mk_mem_free(s);
+}
+
+static struct save *new_save(const struct command *c)
+{
+    const struct mk_upstream *u = c->set->upstream;
+    struct save *s = mk_mem_alloc(sizeof *s);
+    if (!s)
+        return NULL;
+    struct mk_buf text = mk_buf_fixed(s->text, sizeof s->text);
+    mk_server_state_format(u, &text);
+    s->pool = c->pool;
+    s->len = text.len;
+    s->path_len = u->state_file.len < sizeof s->path ? u->state_file.len : 0; /* 0: the write fails */
+    memcpy(s->path, u->state_file.p, s->path_len);
+    s->path[s->path_len] = '\0';
+    s->error = text.failed ? -EMSGSIZE : 0;
+    return s;
+}
+
+/* Without a free thread, the loop waits for the disk. */
+static int save_state(const struct command *c)
+{
+    struct save *s = new_save(c);
+    if (!s)
+        return fail(c, -EIO, "done, but not saved: out of memory");
+    if (c->end) {
+        s->end = *c->end;
+        if (mk_worker_offload(c->pool->worker, write_state, on_state_written, s) == 0) {
+            c->pool->saves_state = true;
+            return -EINPROGRESS;
+        }
+    }
+    write_state(s);
+    int e = report_save(s, c->out);
+    mk_mem_free(s);
+    return e;
+}
+
+/* ---- Commands ---- */
+
 static int run_command(const struct command *c)
 {
     mk_server_control_open_added(c->pool); /* another worker may have added a server just now */
     int e = mk_str_eq(c->action, MK_STR("add")) ? add_server(c) : change_server(c);
     if (e)
         return e;
-    e = c->saves ? mk_server_state_write(c->set->upstream) : 0;
-    if (e) /* a single error code: others mean that nothing has changed */
-        return fail(c, -EIO, "done, but not saved: cannot write %.*s: %s",
-                    MK_STR_ARG(c->set->upstream->state_file), strerror(-e));
-    mk_buf_addf(c->out, "done%s", c->saves ? ", and saved" : ", until the next reload or restart");
+    if (c->saves) {
+        mk_server_control_open_added(c->pool); /* the file contains the server that was just added */
+        return save_state(c);
+    }
+    mk_buf_add(c->out, MK_STR("done, until the next reload or restart"));
     return 0;
 }
 
-int mk_server_control_run(struct mk_pool *p, mk_str words, struct mk_buf *out)
+/* The lock is for processes. While a thread saves, this process keeps it. */
+static bool lock_changes(const struct mk_pool *p)
 {
-    struct command c = {.pool = p, .out = out};
+    return !p->saves_state && mk_conn_limit_lock_changes(&p->limit);
+}
+
+int mk_server_control_run(struct mk_pool *p, mk_str words, struct mk_buf *out,
+                          const struct mk_command_end *end)
+{
+    struct command c = {.pool = p, .out = out, .end = end};
     int e = parse_command(&c, words);
     if (e)
         return e;
-    if (!mk_conn_limit_lock_changes(&p->limit))
+    if (!lock_changes(p))
         return fail(&c, -EAGAIN, "another change is in progress: try again");
     e = run_command(&c);
-    mk_conn_limit_unlock_changes(&p->limit);
+    if (e != -EINPROGRESS)
+        mk_conn_limit_unlock_changes(&p->limit);
     return e;
+}
+
+/* ---- Discovery ---- */
+
+bool mk_server_control_has_discovered(const struct mk_discovery_source *source)
+{
+    const struct mk_upstream *u = source->upstream;
+    for (unsigned i = 0; u->all->control && i < u->n; i++)
+        if (u->servers[i].is_spare && mk_health_mode(&u->servers[i]) < MK_SERVER_REMOVED &&
+            u->all->control->of[u->servers[i].stats_slot].source == source->id)
+            return true;
+    return false;
+}
+
+void mk_server_control_notify(struct mk_pool *p, const struct mk_upstream *u)
+{
+    broadcast_change(p, &u->servers[0]);
+}
+
+static const struct mk_discovered_server *find_discovered(const struct mk_discovered *list, mk_str name)
+{
+    for (unsigned i = 0; i < list->n; i++)
+        if (mk_str_eq(mk_str_from_c(list->of[i].name), name))
+            return &list->of[i];
+    return NULL;
+}
+
+static bool is_of_source(const struct command *c, const struct mk_upstream_server *s)
+{
+    return s->is_spare && s->name.p && mk_added_server_of(s)->source == c->source;
+}
+
+static void log_discovered(const struct command *c, const struct mk_discovery_source *source,
+                           const char *what)
+{
+    mk_worker_log(c->pool->worker, MK_LOG_INFO, "upstream %.*s: the server %.*s is %s by %.*s",
+                  MK_STR_ARG(c->upstream), MK_STR_ARG(c->server), what, MK_STR_ARG(source->name));
+}
+
+static void remove_missing(struct command *c, const struct mk_discovery_source *source,
+                           const struct mk_discovered *found)
+{
+    const struct mk_upstream *u = c->set->upstream;
+    for (unsigned i = 0; i < u->n; i++) {
+        struct mk_upstream_server *s = &u->servers[i];
+        if (!is_of_source(c, s) || mk_health_mode(s) >= MK_SERVER_REMOVED)
+            continue;
+        const struct mk_discovered_server *listed = find_discovered(found, s->name);
+        if (listed ? listed->is_backup == s->backup : found->keeps[mk_str_starts(s->name, MK_STR("["))])
+            continue;
+        c->server = s->name;
+        set_mode(c, s, MK_SERVER_REMOVED, 0);
+        log_discovered(c, source, listed ? "changed" : "no longer listed");
+    }
+}
+
+/* The weight of the administrator applies until the weight in the source changes. */
+static void update_weight(const struct command *c, struct mk_upstream_server *s)
+{
+    struct mk_added_server *a = mk_added_server_of(s);
+    if (a->weight == c->weight)
+        return;
+    STORE(&a->version, LOAD(&a->version) | 1);
+    a->weight = c->weight;
+    STORE(&a->version, LOAD(&a->version) + 1);
+    set_mode(c, s, mk_health_mode(s), c->weight);
+}
+
+static void enable_discovered(struct command *c, const struct mk_discovery_source *source,
+                              struct mk_upstream_server *s, bool is_new)
+{
+    const struct mk_server_state_entry *saved = find_saved(source->upstream, c->server);
+    if (is_new)
+        fill_vacant(c, s);
+    else
+        set_mode(c, s, MK_SERVER_ENABLED, c->weight);
+    if (saved)
+        set_mode(c, s, saved->mode, saved->weight ? saved->weight : c->weight);
+    log_discovered(c, source, "listed");
+}
+
+/* -ENOSPC: there is no room; -EAGAIN: a removed server of the same name, or any other, still occupies its slot. */
+static int add_discovered(struct command *c, const struct mk_discovery_source *source)
+{
+    struct mk_upstream_server *s = find_server(c);
+    if (s && mk_health_mode(s) < MK_SERVER_REMOVED) {
+        if (is_of_source(c, s))
+            update_weight(c, s);
+        return 0;
+    }
+    if (s && !s->is_spare)
+        return 0; /* the administrator has removed it */
+    if (s && (s->backup != c->is_backup || !is_of_source(c, s)))
+        return -EAGAIN;
+    bool is_new = !s;
+    s = s ? s : find_vacant(c);
+    if (s)
+        enable_discovered(c, source, s, is_new);
+    return s ? 0 : -ENOSPC;
+}
+
+static bool has_leaving_server(const struct command *c)
+{
+    const struct mk_upstream *u = c->set->upstream;
+    for (unsigned i = 0; i < u->n; i++)
+        if (u->servers[i].is_spare && mk_health_mode(&u->servers[i]) >= MK_SERVER_REMOVED)
+            return true;
+    return false;
+}
+
+int mk_server_control_apply(struct mk_pool *p, const struct mk_discovery_source *source,
+                            const struct mk_discovered *found, unsigned *n_without_room)
+{
+    const struct mk_upstream *u = source->upstream;
+    struct command c = {.pool = p, .set = &p->sets[u->index], .upstream = u->name, .source = source->id};
+    bool is_incomplete = false;
+    *n_without_room = 0;
+    if (!lock_changes(p))
+        return -EAGAIN;
+    mk_server_control_open_added(p);
+    remove_missing(&c, source, found);
+    for (unsigned i = 0; i < found->n; i++) {
+        c.server = mk_str_from_c(found->of[i].name);
+        c.weight = found->of[i].weight;
+        c.is_backup = found->of[i].is_backup;
+        int e = add_discovered(&c, source);
+        *n_without_room += e == -ENOSPC;
+        is_incomplete |= e == -EAGAIN;
+    }
+    is_incomplete |= *n_without_room && has_leaving_server(&c);
+    mk_conn_limit_unlock_changes(&p->limit);
+    return is_incomplete ? -EAGAIN : 0;
 }

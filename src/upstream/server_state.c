@@ -9,8 +9,6 @@
 
 #include "upstream/endpoint.h"
 
-enum { FILE_MAX = 32 * 1024 };
-
 static bool parse_keyword(mk_str word, struct mk_server_state_entry *e)
 {
     static const mk_str weight = MK_STR_INIT("weight=");
@@ -21,6 +19,8 @@ static bool parse_keyword(mk_str word, struct mk_server_state_entry *e)
         e->weight = (unsigned)n;
     } else if (mk_str_eq(word, MK_STR("added"))) {
         e->is_added = true;
+    } else if (mk_str_eq(word, MK_STR("discovered"))) {
+        e->is_discovered = true;
     } else if (mk_str_eq(word, MK_STR("backup"))) {
         e->is_backup = true;
     } else if (mk_str_eq(word, MK_STR("drain"))) {
@@ -46,7 +46,7 @@ const char *mk_server_state_parse_line(mk_str line, struct mk_server_state_entry
         if (!word.len)
             return NULL;
         if (!parse_keyword(word, out))
-            return "`added`, `backup`, `weight=N`, `drain`, `drain=move` or `removed`";
+            return "`added`, `discovered`, `backup`, `weight=N`, `drain`, `drain=move` or `removed`";
     }
 }
 
@@ -106,7 +106,7 @@ static ssize_t read_regular_file(const char *path, char *buf, size_t cap)
 void mk_server_state_read(struct mk_config *config, const void *section, mk_str path,
                           struct mk_server_state *out)
 {
-    char text[FILE_MAX];
+    char text[MK_SERVER_STATE_FILE_MAX];
     ssize_t n = read_regular_file(path.p, text, sizeof text);
     out->n = 0;
     if (n == -ENOENT)

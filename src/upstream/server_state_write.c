@@ -8,46 +8,49 @@
 
 #include "os/fd.h"
 #include "os/state_dir.h"
+#include "upstream/added_server.h"
 #include "upstream/health.h"
 #include "upstream/server_state.h"
-
-enum { FILE_MAX = 32 * 1024 };
 
 static void append_server(struct mk_buf *out, const struct mk_upstream_server *s)
 {
     static const char *const modes[] = {"", " drain", " drain=move", " removed"};
     enum mk_server_mode mode = mk_health_mode(s);
-    unsigned weight = mk_health_full_weight(s);
-    bool is_added = s->is_saved || s->is_spare;
-    if (!s->name.p || mode >= MK_LEN(modes) || (is_added && mode == MK_SERVER_REMOVED) ||
-        (!is_added && mode == MK_SERVER_ENABLED && weight == s->written))
+    unsigned weight = mk_health_full_weight(s), discovered = mk_added_server_listed_weight(s);
+    unsigned written = discovered ? discovered : s->written;
+    bool is_added = !discovered && (s->is_saved || s->is_spare);
+    if (!s->name.p || mode >= MK_LEN(modes) || ((is_added || discovered) && mode == MK_SERVER_REMOVED) ||
+        (!is_added && mode == MK_SERVER_ENABLED && weight == written))
         return;
-    mk_buf_addf(out, "%.*s%s%s", MK_STR_ARG(s->name), is_added ? " added" : "",
+    mk_buf_addf(out, "%.*s%s%s", MK_STR_ARG(s->name),
+                is_added     ? " added"
+                : discovered ? " discovered"
+                             : "",
                 is_added && s->backup ? " backup" : "");
-    if (is_added || weight != s->written)
+    if (is_added || weight != written)
         mk_buf_addf(out, " weight=%u", weight);
     mk_buf_addf(out, "%s\n", modes[mode]);
 }
 
-mk_err mk_server_state_write(const struct mk_upstream *u)
+void mk_server_state_format(const struct mk_upstream *u, struct mk_buf *out)
 {
-    char buf[FILE_MAX], folder[PATH_MAX];
-    struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    size_t slash = mk_str_find_last(u->state_file, '/');
+    mk_buf_add(out, MK_STR("# Written by `monkey shell`, and read after the configuration.\n"));
+    for (unsigned i = 0; i < u->n; i++)
+        append_server(out, &u->servers[i]);
+}
+
+mk_err mk_server_state_write(mk_str path, mk_str text)
+{
+    char folder[PATH_MAX];
+    size_t slash = mk_str_find_last(path, '/');
     if (slash == MK_STR_NONE || slash + 1 >= sizeof folder)
         return -ENAMETOOLONG;
-    memcpy(folder, u->state_file.p, slash + 1);
+    memcpy(folder, path.p, slash + 1);
     folder[slash + 1] = '\0';
-    mk_buf_add(&text, MK_STR("# Written by `monkey shell`, and read after the configuration.\n"));
-    for (unsigned i = 0; i < u->n; i++)
-        append_server(&text, &u->servers[i]);
-    if (text.failed)
-        return -EMSGSIZE;
     int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return -errno;
-    mk_err e = mk_state_dir_write(dir, u->state_file.p + slash + 1, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH,
-                                  mk_buf_str(&text));
+    mk_err e = mk_state_dir_write(dir, path.p + slash + 1, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, text);
     mk_fd_close(&dir);
     return e;
 }

@@ -87,10 +87,31 @@ bool mk_upstream_stats_init(struct mk_upstream_stats *s, struct mk_config *confi
 
 /* ---- Backends: only the master changes their slots ---- */
 
+static bool is_series_used(const struct mk_upstream_stats *s, uint32_t series)
+{
+    unsigned n = __atomic_load_n(&s->memory->n, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; i < n; i++) {
+        const struct mk_upstream_stats_health *h = &s->memory->of[i];
+        if (h->key && !h->is_hidden && h->series == series &&
+            __atomic_load_n(&h->mode, __ATOMIC_RELAXED) < MK_SERVER_REMOVED)
+            return true;
+    }
+    return false;
+}
+
+void mk_upstream_stats_hide_series(const struct mk_upstream_stats *s, uint32_t series)
+{
+    if (series && !is_series_used(s, series))
+        mk_stat_hide(s->registry, series, true);
+}
+
 static void set_slot_hidden(const struct mk_upstream_stats *s, unsigned slot, bool is_hidden)
 {
     s->memory->of[slot].is_hidden = is_hidden;
-    mk_stat_hide(s->registry, s->memory->of[slot].series, is_hidden);
+    if (is_hidden)
+        mk_upstream_stats_hide_series(s, s->memory->of[slot].series);
+    else
+        mk_stat_hide(s->registry, s->memory->of[slot].series, false);
 }
 
 void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot)
@@ -238,6 +259,7 @@ void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upst
         mk_upstream_stats_set_mode(s, i, (enum mk_server_mode)former->of[i].mode, former->of[i].weight_set);
         set_slot_hidden(s, i, former->of[i].is_hidden);
     }
+    s->memory->n_published--; /* the configuration before this one is the latest again */
 }
 
 /* ---- Workers ---- */

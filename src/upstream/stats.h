@@ -140,6 +140,8 @@ uint64_t mk_upstream_stats_key(mk_str upstream, mk_str server);
 /* mk_upstream_server_id(). Other machines compute the same ID if the key file, the upstream's name and the
  * server's address are the same. */
 uint64_t mk_upstream_stats_server_id(const struct mk_hash_key *key, mk_str upstream, mk_str server);
+/* Hides the series of a server that is removed, unless another slot contains a server of the same name. */
+void mk_upstream_stats_hide_series(const struct mk_upstream_stats *s, uint32_t series);
 /* Master only: hides the slot of a backend that is no longer in the configuration. */
 void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
 /* Master only: saves the state before a new configuration is published. */

@@ -2,6 +2,7 @@
 /* The plugin: section [UPSTREAM] and the worker state. */
 #include <monkey/sized.h>
 
+#include "upstream/discovery.h"
 #include "upstream/failover.h"
 #include "upstream/pool.h"
 #include "upstream/server_control.h"
@@ -37,7 +38,8 @@ static size_t check_head_len(const struct mk_upstream_settings *s)
 static void check_section(struct mk_config *config, const struct mk_upstream_settings_index *index,
                           const struct mk_upstream_settings *s)
 {
-    if (!s->servers)
+    mk_discovery_check_section(config, s);
+    if (!s->servers && !s->servers_file.len)
         mk_config_error(config, s, NULL, "[UPSTREAM] has no Server");
     if (!s->name.len)
         mk_config_error(config, s, NULL, "[UPSTREAM] has no Name, so no route can use it");
@@ -138,8 +140,7 @@ static bool has_server_in_slot(const struct mk_upstreams *all, unsigned place)
 static void publish_server(struct mk_upstreams *all, struct mk_upstream_server *s)
 {
     if (s->is_spare) {
-        mk_upstream_stats_reserve_slot(&all->stats, s->stats_slot, all->plan.keys[s->stats_slot]);
-        mk_server_control_reset(all, s->stats_slot);
+        mk_server_control_publish_spare(all, s);
         return;
     }
     if (mk_upstream_stats_assign_slot(&all->stats, s->stats_slot, s->upstream->name, s->name))
@@ -169,6 +170,7 @@ static int master_start(struct mk_config *config, void *data)
     for (unsigned i = 0; i < all->stats.memory->n; i++)
         if (!has_server_in_slot(all, i))
             mk_upstream_stats_hide_slot(&all->stats, i);
+    mk_discovery_publish(all, config);
     return 0;
 }
 
@@ -193,6 +195,13 @@ static void worker_stop(struct mk_worker *w, void *data)
     mk_pool_stop(mk_worker_data(w, &MK_PLUGIN_OF(upstream)));
 }
 
+static void worker_drain(struct mk_worker *w, void *data)
+{
+    const struct mk_pool *p = mk_worker_data(w, &MK_PLUGIN_OF(upstream));
+    (void)data;
+    mk_discovery_drain(p->discovery);
+}
+
 static void on_worker_message(struct mk_worker *w, mk_str message, void *data)
 {
     struct mk_pool *p = mk_worker_data(w, &MK_PLUGIN_OF(upstream));
@@ -201,10 +210,17 @@ static void on_worker_message(struct mk_worker *w, mk_str message, void *data)
         mk_failover_on_message(p, message);
 }
 
-static int on_command(struct mk_worker *w, mk_str words, struct mk_buf *out, void *data)
+static int on_command(struct mk_worker *w, mk_str words, struct mk_buf *out, const struct mk_command_end *end,
+                      void *data)
 {
     (void)data;
-    return mk_server_control_run(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), words, out);
+    return mk_server_control_run(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), words, out, end);
+}
+
+static void on_release_memory(struct mk_worker *w, unsigned what, void *data)
+{
+    (void)data;
+    mk_pool_release_memory(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), what & MK_RELEASE_IDLE);
 }
 
 static void on_worker_exit(struct mk_worker *w, void *data)
@@ -228,7 +244,9 @@ MK_PLUGIN(upstream) = {
     .master_start = master_start,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
+    .worker_drain = worker_drain,
     .on_message = on_worker_message,
     .on_worker_exit = on_worker_exit,
     .on_command = on_command,
+    .on_release_memory = on_release_memory,
 };

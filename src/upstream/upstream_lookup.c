@@ -10,6 +10,7 @@
 
 #include "base/sha1.h"
 #include "event/tls.h"
+#include "upstream/discovery.h"
 #include "upstream/endpoint.h"
 #include "upstream/http2.h"
 #include "upstream/resolver.h"
@@ -116,12 +117,37 @@ static bool builder_add_server(struct upstream_builder *m, struct mk_upstream *u
     return true;
 }
 
+/* The setting that names a server, for mk_config_allow_resolver() and similar functions. */
+static const void *settings_of(const struct upstream_builder *m)
+{
+    return m->section ? m->section : m->owner;
+}
+
+static const char *server_key(const struct upstream_builder *m)
+{
+    return m->section ? "Server" : m->key;
+}
+
+/* Allows the ports of the servers; unix sockets have none. If the list of servers may change while workers run,
+ * any port may be needed. */
+static void allow_ports(const struct upstream_builder *m, const struct mk_upstream *u, bool may_change)
+{
+    const void *settings = settings_of(m);
+    for (unsigned i = 0; i < u->n; i++)
+        if (u->servers[i].port)
+            mk_config_allow_connect(m->config, settings, server_key(m), u->servers[i].port);
+    if (m->settings->check_port)
+        mk_config_allow_connect(m->config, settings, "HealthPort", (uint16_t)m->settings->check_port);
+    if (may_change)
+        mk_config_allow_connect(m->config, settings, m->settings->max_servers ? "MaxServers" : "Server", 0);
+}
+
 static void enable_resolver_if_needed(struct upstream_builder *m, const struct mk_upstream *u)
 {
     struct mk_sockaddr ignored;
     for (unsigned i = 0; i < u->n; i++)
         if (u->servers[i].name.p && !mk_resolver_parse_server(&u->servers[i], &ignored)) {
-            mk_config_allow_resolver(m->config);
+            mk_config_allow_resolver(m->config, settings_of(m), server_key(m));
             return;
         }
 }
@@ -144,7 +170,7 @@ static bool builder_find_state_file(struct upstream_builder *m, struct mk_upstre
         REPORT(m, "StateFile", "the folder of `%.*s` does not exist", MK_STR_ARG(u->state_file));
         return false;
     }
-    mk_config_allow_writing(m->config, folder);
+    mk_config_allow_writing(m->config, m->section, "StateFile", folder);
     return true;
 }
 
@@ -156,9 +182,23 @@ static struct mk_upstream_server *find_server(const struct mk_upstream *u, mk_st
     return NULL;
 }
 
+/* Keeps the saved changes of servers that sources list. */
+static bool builder_keep_discovered(struct upstream_builder *m, struct mk_upstream *u,
+                                    const struct mk_server_state *state)
+{
+    struct mk_server_state *kept = mk_config_alloc(m->config, sizeof *kept);
+    for (unsigned i = 0; kept && i < state->n; i++)
+        if (state->entries[i].is_discovered)
+            kept->entries[kept->n++] = state->entries[i];
+    u->saved = kept;
+    return kept;
+}
+
 static bool builder_apply_saved(struct upstream_builder *m, struct mk_upstream *u, unsigned max,
                                 const struct mk_server_state_entry *e)
 {
+    if (e->is_discovered && u->sources)
+        return true;
     struct mk_upstream_server *s = find_server(u, e->server);
     const struct mk_upstream_server_line line = {
         .address = e->server, .weight = e->weight ? e->weight : 1, .backup = e->is_backup};
@@ -204,6 +244,8 @@ static bool builder_add_changes(struct upstream_builder *m, struct mk_upstream *
     struct mk_server_state state = {.n = 0};
     if (u->state_file.p)
         mk_server_state_read(m->config, m->section, u->state_file, &state);
+    if (u->sources && state.n && !builder_keep_discovered(m, u, &state))
+        return false;
     for (unsigned i = 0; i < state.n; i++)
         if (!builder_apply_saved(m, u, max, &state.entries[i]))
             return false;
@@ -211,15 +253,19 @@ static bool builder_add_changes(struct upstream_builder *m, struct mk_upstream *
         return true;
     if (!m->all->control)
         m->all->control = mk_server_control_init(m->config);
-    mk_config_allow_resolver(m->config); /* a server that is added may have a name */
+    /* A server that is added may have a name. */
+    mk_config_allow_resolver(m->config, m->section, m->settings->max_servers ? "MaxServers" : "Server");
     return m->all->control && builder_add_spare_servers(m, u, max);
 }
 
 static bool builder_add_servers(struct upstream_builder *m, struct mk_upstream *u)
 {
+    bool is_discovered = mk_discovery_is_configured(m->settings);
     unsigned n = 0, max = m->settings->max_servers;
     for (const struct mk_upstream_server_line *line = m->settings->servers; line; line = line->next)
-        n++;
+        n += !line->resolves;
+    if (is_discovered && !max)
+        max = n + MK_DISCOVERY_ROOM < MK_SERVERS_MAX ? n + MK_DISCOVERY_ROOM : MK_SERVERS_MAX;
     if (n > MK_SERVERS_MAX) {
         REPORT(m, "Server", "more than %d servers in one upstream", MK_SERVERS_MAX);
         return false;
@@ -228,15 +274,22 @@ static bool builder_add_servers(struct upstream_builder *m, struct mk_upstream *
         REPORT(m, "MaxServers", "there are more servers: %u", n);
         return false;
     }
+    if (is_discovered && max == n) {
+        REPORT(m, "MaxServers", "no room is left for servers of `resolve` or `ServersFile`");
+        return false;
+    }
     u->servers = mk_config_alloc(m->config, (n > max ? n : max) * sizeof *u->servers);
     if (!u->servers || !builder_find_state_file(m, u))
         return false;
     for (const struct mk_upstream_server_line *line = m->settings->servers; line; line = line->next)
-        if (!builder_add_server(m, u, line))
+        if (!line->resolves && !builder_add_server(m, u, line))
             return false;
+    if (is_discovered && !mk_discovery_add_sources(m->config, m->section, u))
+        return false;
     /* An invalid line was skipped. Its error was reported. */
     if ((max || u->state_file.p) && !builder_add_changes(m, u, max ? max : u->n))
         return false;
+    allow_ports(m, u, max > n);
     enable_resolver_if_needed(m, u);
     return true;
 }
@@ -514,7 +567,8 @@ struct mk_upstream *mk_upstream_lookup_open_dynamic(struct mk_upstreams *all, st
                               .allows_ctx = options->allows_ctx};
     if (!builder_add_placeholder(&m, u) || (options->tls && !builder_add_tls(&m, u)))
         return NULL;
-    mk_config_allow_resolver(config);
+    mk_config_allow_resolver(config, section, key);
+    mk_config_allow_connect(config, section, key, 0);
     append_upstream(all, u);
     return u;
 }

@@ -8,7 +8,8 @@
 
 #define AT(member) MK_CONF_AT(struct mk_upstream_settings, member)
 
-static const char server_form[] = "ADDRESS:PORT, HOST:PORT or unix:/path, then [weight=NUMBER] [backup]";
+static const char server_form[] =
+    "ADDRESS:PORT, HOST:PORT or unix:/path, then [weight=NUMBER] [backup] [resolve]";
 
 static bool parse_server_option(const struct mk_conf_ctx *ctx, struct mk_upstream_server_line *line,
                                 mk_str word)
@@ -19,9 +20,13 @@ static bool parse_server_option(const struct mk_conf_ctx *ctx, struct mk_upstrea
         line->backup = true;
         return true;
     }
+    if (mk_str_eq(word, MK_STR("resolve"))) {
+        line->resolves = true;
+        return true;
+    }
     if (!mk_str_starts(word, prefix) || !mk_num_parse(mk_str_skip(word, prefix.len), &n) || n < 1 ||
         n > MK_SERVER_WEIGHT_MAX) {
-        mk_conf_ctx_error(ctx, word, "expected `backup` or `weight=` with a number from 1 to %d",
+        mk_conf_ctx_error(ctx, word, "expected `backup`, `resolve` or `weight=` with a number from 1 to %d",
                           MK_SERVER_WEIGHT_MAX);
         return false;
     }
@@ -62,6 +67,8 @@ static bool parse_server_line(const struct mk_conf_ctx *ctx, mk_str value, void 
         if (!parse_server_option(ctx, line, word))
             return false;
     }
+    if (line->resolves)
+        MK_CONTAINER(field, struct mk_upstream_settings, servers)->n_resolved++;
     return true;
 }
 
@@ -78,6 +85,8 @@ static bool format_server(const void *field, size_t i, struct mk_buf *out)
         mk_buf_addf(out, " weight=%u", line->weight);
     if (line->backup)
         mk_buf_add(out, MK_STR(" backup"));
+    if (line->resolves)
+        mk_buf_add(out, MK_STR(" resolve"));
     return true;
 }
 
@@ -181,18 +190,35 @@ static const struct mk_conf_key keys[] = {
      .parse = parse_server_line,
      .show = format_server,
      .help = MK_HELP(
-         "A server, with its share of the requests. A `backup` serves only while no other server does.")},
+         "A server, with its share of the requests. A `backup` serves only while no other server does. With "
+         "`resolve`, each address of the name is a server, or each record of a name such as "
+         "`_http._tcp.example.org` (DNS SRV); the name is resolved again when its TTL ends.")},
+    {.name = "ServersFile",
+     .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
+     AT(servers_file),
+     .help = MK_HELP(
+         "A file that lists further servers, one per line, with the options `weight=` and `backup` of "
+         "`Server`. Monkey watches the file, and applies its changes without a reload.")},
+    {.name = "Resolver",
+     .type = MK_CONF_WORDS,
+     AT(resolvers),
+     .help =
+         MK_HELP("The name servers for names with `resolve`: up to 4 addresses, with a port other than 53 if "
+                 "needed. Without it, those of `/etc/resolv.conf`.")},
     {.name = "MaxServers",
      .type = MK_CONF_NUM,
      AT(max_servers),
      .default_value = "0",
      .max = MK_SERVERS_MAX,
      .zero_word = "off",
-     .help =
-         MK_HELP("The room for servers, those of `Server` included: `monkey shell upstream NAME add` fills "
-                 "it. `off`: no servers can be added.")},
+     .help = MK_HELP(
+         "The room for servers, those of `Server` included: `monkey shell upstream NAME add` fills "
+         "it. `off`: no servers can be added. With `resolve` or `ServersFile`, the default is room for 16 "
+         "servers more than the configuration contains.")},
     {.name = "StateFile",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_WRITES,
      AT(state_file),
      .help =
          MK_HELP("The file of the changes that `monkey shell upstream` saves with `--save`. It is read after "
@@ -398,9 +424,12 @@ static const struct mk_conf_key keys[] = {
     {.name = "ResolveTTL",
      .type = MK_CONF_TIME,
      AT(resolve_ms),
-     .default_value = "30s",
+     .default_value = "auto",
+     .zero_word = "auto",
      .min = 1000,
-     .help = MK_HELP("How long the addresses of a host name are used before it is resolved again.")},
+     .help =
+         MK_HELP("How long the addresses of a host name are used before it is resolved again. `auto` is 30 "
+                 "seconds; for a name with `resolve`, the TTL of the answer.")},
     {.name = "RetryBudget",
      .type = MK_CONF_NUM,
      AT(retry_percent),
@@ -411,6 +440,7 @@ static const struct mk_conf_key keys[] = {
                      "a failing group of servers from getting several times its load.")},
     {.name = "KeyFile",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
      AT(key_file),
      .help = MK_HELP(
          "A file with a secret of at least 32 characters, from which the cookies of `sticky=` are made. "
@@ -430,14 +460,17 @@ static const struct mk_conf_key keys[] = {
      .help = MK_HELP("Verify the certificates of the servers, and their names. `off` is for tests.")},
     {.name = "TLSAuthority",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
      AT(tls_authority),
      .help = MK_HELP("A PEM file with the authorities to trust; without it, those of the system.")},
     {.name = "TLSCertificate",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
      AT(tls_certificate),
      .help = MK_HELP("A PEM file with the certificate to present, followed by its chain.")},
     {.name = "TLSKey",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
      AT(tls_key),
      .help = MK_HELP("Its key; without it, the key is in the same file.")},
     {.name = "TLSName",

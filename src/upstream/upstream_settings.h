@@ -16,12 +16,13 @@ enum { MK_HEALTH_TEXT_MAX = 256, MK_HEALTH_HEAD_MAX = 8 * 1024 };
 
 enum mk_balance { MK_BALANCE_ROUND_ROBIN, MK_BALANCE_LEAST_CONN, MK_BALANCE_HASH };
 
-/* A line `Server ADDRESS [weight=N] [backup]`. */
+/* A line `Server ADDRESS [weight=N] [backup] [resolve]`. */
 struct mk_upstream_server_line {
     struct mk_upstream_server_line *next;
     mk_str address;
     unsigned weight;
     bool backup;
+    bool resolves; /* a source of discovery.h, not a server */
 };
 
 /* A line `HealthHeader NAME: VALUE`. */
@@ -33,6 +34,9 @@ struct mk_health_header {
 struct mk_upstream_settings {
     mk_str name;
     struct mk_upstream_server_line *servers;
+    uint32_t n_resolved; /* of `servers` */
+    mk_str servers_file;
+    struct mk_conf_words resolvers;
     uint32_t max_servers; /* room for servers, including those that the administrator adds; 0: none to add */
     mk_str state_file;
     enum mk_balance balance;
@@ -42,7 +46,7 @@ struct mk_upstream_settings {
     uint32_t idle_ms; /* how long an idle connection is kept */
     uint32_t connect_ms, queue_ms, queue_max;
     uint32_t max_fails, fail_ms, slow_ms;
-    uint32_t resolve_ms;
+    uint32_t resolve_ms; /* 0: the TTL of the answer, or MK_RESOLVE_MS for names that the system resolves */
     /* Ejection of servers by their share of errors; outlier_percent 0: none. */
     uint32_t outlier_percent, outlier_requests, outlier_ms, outlier_eject_ms, outlier_max_percent;
     mk_str check;
@@ -64,6 +68,8 @@ struct mk_upstream_settings {
 };
 
 #define MK_SETTING_UNSET UINT32_MAX
+
+enum { MK_RESOLVE_MS = 30000 };
 
 extern const struct mk_conf_table mk_upstream_settings_table;
 

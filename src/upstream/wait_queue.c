@@ -86,6 +86,8 @@ void mk_wait_queue_publish(struct mk_backend_set *g)
  * waiting now); -1: none. */
 static int find_older_in_other_worker(const struct mk_backend *o, uint64_t since_ms)
 {
+    if (mk_conn_limit_has_one_row(&o->pool->limit))
+        return -1;
     const struct mk_conn_limit_rule rule = mk_client_share_limit_rule(o);
     return mk_conn_limit_find_older_waiter(&o->pool->limit, &rule, o->pool->row, since_ms);
 }

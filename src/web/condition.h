@@ -50,7 +50,15 @@ struct mk_condition {
     unsigned methods; /* MK_METHOD_BITs */
     unsigned kinds;   /* enum mk_referer_kind */
     const struct mk_geo *geo;
+    const struct mk_glob *own_globs; /* from the condition itself: they are in one of the sets `globs` */
+    size_t n_own_globs;
 };
+
+/* Are texts compared without regard to case? */
+static inline bool mk_condition_ignores_case(enum mk_condition_subject subject)
+{
+    return subject == MK_CONDITION_CONTAINS || subject == MK_CONDITION_HOST || subject == MK_CONDITION_HEADER;
+}
 
 struct mk_conditions {
     /* Evaluates the conditions of a route: dispatch.c does not depend on condition_match.c, which a build
@@ -59,6 +67,18 @@ struct mk_conditions {
                                   mk_str path);
     struct mk_condition *first, **end;
     unsigned subjects;
+};
+
+/* Consecutive lists of an index. If `any` is false, all of them are false. */
+struct mk_condition_run {
+    struct mk_conditions any; /* one condition: `condition` */
+    struct mk_condition condition;
+    size_t end; /* the list after the last one */
+};
+
+struct mk_condition_index {
+    size_t n;
+    const struct mk_condition_run *runs[]; /* by list: the run that begins with it; NULL: none */
 };
 
 /* Like mk_conditions_match_path(), but with the headers as hooks have changed them. */

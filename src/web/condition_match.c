@@ -299,6 +299,24 @@ enum mk_regex_result mk_conditions_match_path(const struct mk_conditions *condit
     return result;
 }
 
+/* Skips the run that begins at `at`, and those after it. */
+MK_NOINLINE static size_t skip_runs(const struct mk_condition_index *index, struct mk_request *r, mk_str path,
+                                    size_t at)
+{
+    const struct mk_condition_run *run = index->runs[at];
+    while (run && mk_conditions_match_path(&run->any, r, path, 0) == MK_REGEX_NO_MATCH) {
+        at = run->end;
+        run = at < index->n ? index->runs[at] : NULL;
+    }
+    return at;
+}
+
+size_t mk_condition_index_next(const struct mk_condition_index *index, struct mk_request *r, mk_str path,
+                               size_t at)
+{
+    return at < index->n && index->runs[at] ? skip_runs(index, r, path, at) : at;
+}
+
 bool mk_conditions_match_addr(const struct mk_conditions *conditions, const struct mk_addr *addr)
 {
     for (const struct mk_condition *c = conditions->first; c; c = c->next) {

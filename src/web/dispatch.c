@@ -246,14 +246,14 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
 static void start_https_policy(struct mk_exchange *x)
 {
     x->https_checked = !mk_https_policy_is_needed(&x->request);
-    x->challenge = MK_UNLIKELY(!x->https_checked) && mk_https_policy_is_acme_request(&x->request);
+    x->is_acme_request = MK_UNLIKELY(!x->https_checked) && mk_https_policy_is_acme_request(&x->request);
 }
 
 /* Checks the HTTPS policy, after the hooks that evaluate a proxy's headers. */
 static bool check_https_policy(struct mk_exchange *x)
 {
     x->https_checked = true;
-    enum mk_verdict v = x->challenge ? MK_NEXT : mk_https_policy_check(&x->request, &x->response);
+    enum mk_verdict v = x->is_acme_request ? MK_NEXT : mk_https_policy_check(&x->request, &x->response);
     if (v != MK_NEXT)
         (void)apply_verdict(x, v);
     return true;
@@ -262,7 +262,7 @@ static bool check_https_policy(struct mk_exchange *x)
 /* The request is not an ACME challenge after all: the HTTPS policy applies to it as to any other request. */
 static bool reapply_https_policy(struct mk_exchange *x)
 {
-    x->challenge = false;
+    x->is_acme_request = false;
     mk_response_reset(&x->response);
     return apply_verdict(x, mk_https_policy_check(&x->request, &x->response));
 }
@@ -420,8 +420,8 @@ static bool run_request_hook(struct mk_exchange *x)
     enum mk_verdict v = h->plugin->on_request(&x->request, &x->response, h->data);
     x->deciding_plugin = v == MK_NEXT ? NULL : h->plugin;
     bool answers = v != MK_NEXT && v != MK_WAIT && v != MK_REWRITTEN;
-    x->challenge = x->challenge && !mk_request_is_secure(&x->request);
-    if (MK_UNLIKELY(x->challenge && answers) && !(v == MK_DONE && runs_before_client_checks(h->plugin)))
+    x->is_acme_request = x->is_acme_request && !mk_request_is_secure(&x->request);
+    if (MK_UNLIKELY(x->is_acme_request && answers) && !(v == MK_DONE && runs_before_client_checks(h->plugin)))
         return reapply_https_policy(x);
     return apply_verdict_or_rewrite(x, v);
 }
@@ -547,10 +547,21 @@ MK_COLD static bool explain_route(struct mk_exchange *x, const struct mk_route *
     return apply_verdict(x, MK_DONE);
 }
 
+/* Returns true if the handler must not be called, because `monkey explain` asks. */
+static bool notify_watcher(struct mk_exchange *x, const struct mk_route *route)
+{
+    const struct mk_web_ctx *web = x->request.web;
+    if (web->explanation)
+        return route->plugin;
+    if (route->handler != &mk_static)
+        web->on_handle(&x->request, web->on_handle_data);
+    return false;
+}
+
 static bool call_route_handler(struct mk_exchange *x)
 {
     const struct mk_vhost *host = x->request.site;
-    if (MK_UNLIKELY(x->challenge))
+    if (MK_UNLIKELY(x->is_acme_request))
         return serve_acme_challenge(x);
     enum mk_regex_result result;
     x->at = (unsigned)mk_vhost_next_route(host, x->at, x->request.target->path, &result);
@@ -570,7 +581,7 @@ static bool call_route_handler(struct mk_exchange *x)
         return route->handler == &mk_static ? try_static_reroute(x, route) : apply_verdict(x, MK_NEXT);
     }
     x->request.route = route;
-    if (MK_UNLIKELY(x->request.web->explanation != NULL) && route->plugin)
+    if (MK_UNLIKELY(x->request.web->is_watched) && notify_watcher(x, route))
         return explain_route(x, route);
     if (MK_UNLIKELY(x->handler_sets_body_max) && !apply_handler_body_max(x, route)) {
         mk_effective_limits_log_too_long(x, mk_dispatch_limits(x)->content_max, false);
@@ -598,6 +609,14 @@ static bool find_request_vhost(struct mk_exchange *x)
         x->step = MK_DISPATCH_HOOKS;
     start_https_policy(x);
     return x->https_checked || x->step == MK_DISPATCH_HOOKS || check_https_policy(x);
+}
+
+/* The request waits, perhaps in a hook, before a handler was called. */
+MK_COLD static void notify_of_wait(struct mk_exchange *x)
+{
+    const struct mk_web_ctx *web = x->request.web;
+    if (web->on_handle)
+        web->on_handle(&x->request, web->on_handle_data);
 }
 
 bool mk_dispatch_run(struct mk_exchange *x)
@@ -628,6 +647,8 @@ bool mk_dispatch_run(struct mk_exchange *x)
             return true;
         }
     }
+    if (MK_UNLIKELY(x->request.web->is_watched))
+        notify_of_wait(x);
     return false;
 }
 

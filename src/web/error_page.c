@@ -11,7 +11,7 @@
 #include "web/static.h"
 #include "web/web.h"
 
-enum { TIME_MAX = 32, REFERENCE_MAX = 48, PROBLEM_MAX = 512 };
+enum { TIME_MAX = 32, REFERENCE_MAX = MK_REQUEST_ID_MAX + 1, PROBLEM_MAX = 512 };
 
 /* Formats the time, which users can quote so that the administrator can find the error in the logs. It
  * reveals nothing about the server. */
@@ -23,22 +23,30 @@ static void format_time(const struct mk_request *request, char buf[TIME_MAX])
         buf[0] = '\0';
 }
 
-/* Server errors get a reference number that is also in the error log. Only one line per second is logged at
- * info level, because clients must not flood the log; pages without a number still show the time. Writes the
- * number to `buf`, or an empty string. */
-static void log_reference_number(struct mk_request *request, unsigned status, char buf[REFERENCE_MAX])
+/* Server errors get a reference that is also in the error log: the ID of the request, or else a random number.
+ * Only one line per second is logged at info level, because clients must not flood the log; pages without a
+ * reference still show the time. Writes the reference to `buf`, or an empty string. */
+static void log_reference(struct mk_request *request, unsigned status, char buf[REFERENCE_MAX])
 {
     struct mk_web_ctx *web = request->web;
     enum mk_log_level level = web->reference_logged_at == request->now ? MK_LOG_DEBUG : MK_LOG_INFO;
+    mk_str id = mk_request_known_id(request);
     uint32_t number;
     buf[0] = '\0';
-    if (status < 500 || !web->log || web->log->level < level)
+    if (status < 500)
         return;
+    if (id.p)
+        snprintf(buf, REFERENCE_MAX, "%.*s", MK_STR_ARG(id));
+    if (!web->log || web->log->level < level)
+        return;
+    web->reference_logged_at = request->now;
+    if (id.p) { /* each message about the request contains the ID */
+        mk_request_log(request, level, "status %u", status);
+        return;
+    }
     mk_random(&number, sizeof number);
     snprintf(buf, REFERENCE_MAX, "%08" PRIx32, number);
-    mk_log(web->log, level, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->target->path),
-           number);
-    web->reference_logged_at = request->now;
+    mk_request_log(request, level, "status %u, reference %s", status, buf);
 }
 
 /* Problem details (RFC 9457). The type is `about:blank`, so the title is the reason phrase. */
@@ -85,7 +93,7 @@ static void fill_builtin_page(struct mk_request *request, struct mk_response *re
 {
     char reference[REFERENCE_MAX];
     bool is_json = format == MK_ERROR_FORMAT_JSON;
-    log_reference_number(request, status, reference);
+    log_reference(request, status, reference);
     mk_str page = is_json ? problem_json(response->arena, status, reference)
                           : html_page(request, response->arena, status, reference);
     if (!page.p || !mk_response_add_header_unchecked(response, MK_STR("Content-Type"),

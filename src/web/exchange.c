@@ -25,12 +25,13 @@ struct mk_exchange *mk_exchange_new_in_arena(struct mk_arena *arena, struct mk_w
     x->request.target = x->dispatched_target = &x->request.received;
     mk_response_init(&x->response, &x->arena);
     x->step = MK_DISPATCH_HOST;
+    x->record = 0;
     x->at = x->allowed = x->declined_status = x->reroutes = x->rewrites = 0;
     x->read_error = 0;
     x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
     x->deciding_plugin = NULL;
     x->handler_skipped = x->error_hooks_called = x->body_has_ended = x->replaced = x->follows_client =
-        x->challenge = x->aborted = x->https_checked = x->handler_sets_body_max = x->has_own_body_max =
+        x->is_acme_request = x->aborted = x->https_checked = x->handler_sets_body_max = x->has_own_body_max =
             x->too_long_logged_at = false;
     x->body_route = NULL;
     x->limits = NULL;

@@ -45,7 +45,7 @@ struct mk_exchange {
     bool too_long_logged_at;    /* the oversized body was logged */
     bool has_own_body_max;      /* the handler of `body_route` has its own limit */
     bool handler_sets_body_max; /* the handler sets the body limit: mk_handler.body_max */
-    bool challenge;             /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
+    bool is_acme_request;       /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
     const struct mk_route *body_route; /* route whose handler has set the body limit; NULL: none yet */
     struct mk_request_limits *limits;  /* limits set for this request only, in its arena; NULL: none */
     const struct mk_request_limits
@@ -56,6 +56,7 @@ struct mk_exchange {
         *before_handler_hooks; /* headers before the on_handler hooks; NULL: as received */
     const char *last_called;   /* name of the last hook or handler */
     uint64_t began_us;         /* 0 if no plugin needs microseconds */
+    uint32_t record;           /* of the recorder: 1 + index of the record of the request; 0: none */
 };
 
 /* Returns the exchange of a request. */

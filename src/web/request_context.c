@@ -4,7 +4,7 @@
 #include <monkey/text.h>
 
 #include "web/exchange.h"
-#include "web/trace.h"
+#include "web/vhost.h"
 
 enum { ID_BYTES = 16 }; /* random bytes of a generated ID */
 
@@ -41,7 +41,7 @@ mk_str mk_request_id(const struct mk_request *request)
     if (!r->arena || !(extras = mk_request_get_extras(r))) /* a copy for the log has no arena */
         return MK_STR("-");
     mk_str given =
-        r->trusts_proxy ? mk_request_received_header(r, MK_STR(MK_REQUEST_ID_HEADER)) : MK_STR_NULL;
+        r->trusts_proxy ? mk_request_single_received_header(r, MK_STR(MK_REQUEST_ID_HEADER)) : MK_STR_NULL;
     extras->id = is_valid_id(given) ? mk_arena_copy(r->arena, given) : generate_id(r);
     return extras->id.p ? extras->id : MK_STR("-");
 }
@@ -73,5 +73,6 @@ int mk_request_add_context(struct mk_request *r)
 {
     mk_str id = mk_request_known_id(r);
     int e = id.p ? mk_request_set_context_header(r, MK_STR(MK_REQUEST_ID_HEADER), id) : 0;
-    return e || !mk_request_trace(r) ? e : mk_trace_add_headers(r);
+    const struct mk_vhost_tracing *tracing = r->site ? r->site->tracing : NULL;
+    return e || !tracing ? e : tracing->add_headers(r);
 }

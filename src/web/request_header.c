@@ -234,6 +234,20 @@ mk_str mk_request_received_header(const struct mk_request *r, mk_str name)
     return mk_headers_find(mk_request_received_headers(r), name);
 }
 
+mk_str mk_request_single_received_header(const struct mk_request *r, mk_str name)
+{
+    const struct mk_headers *fields = mk_request_received_headers(r);
+    mk_str value = MK_STR_NULL;
+    for (unsigned i = 0; i < fields->n; i++) {
+        if (!mk_str_eq_nocase(fields->at[i].name, name))
+            continue;
+        if (value.p)
+            return MK_STR_NULL;
+        value = fields->at[i].value;
+    }
+    return value;
+}
+
 /* ---- Headers of the server ---- */
 
 static bool hook_has_set(const struct mk_request *r, mk_str name)

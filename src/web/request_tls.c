@@ -34,6 +34,7 @@ static bool read_tls_info(const struct mk_request *r, struct mk_tls_info *out)
         .client_serial = f.client_serial,
         .client_fingerprint = f.client_fingerprint,
         .client_expires = f.client_expires,
+        .group = f.group,
     };
     return true;
 }

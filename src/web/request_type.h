@@ -102,10 +102,10 @@ struct mk_request_ops {
 struct mk_request_extras {
     struct mk_request_header_changes *header_changes;          /* NULL: no hook has changed the headers */
     const struct mk_request_overridden_name *overridden_names; /* only if trailers may follow */
-    mk_str id;                    /* request ID, NUL-terminated; absent: none is needed so far */
-    const char *reason;           /* set by mk_request_set_reason(); NULL: not set */
-    const struct mk_trace *trace; /* see monkey/trace.h; NULL: none */
-    struct mk_attempt *attempts;  /* attempts to obtain a response from backends; NULL: none are recorded */
+    mk_str id;                   /* request ID, NUL-terminated; absent: none is needed so far */
+    const char *reason;          /* set by mk_request_set_reason(); NULL: not set */
+    struct mk_trace *trace;      /* see monkey/trace.h; NULL: none */
+    struct mk_attempt *attempts; /* attempts to obtain a response from backends; NULL: none are recorded */
 };
 
 struct mk_request {
@@ -156,6 +156,10 @@ static inline bool mk_request_is_secure(const struct mk_request *request)
 
 /* Returns the extras, which it allocates if there are none. NULL: out of memory. */
 struct mk_request_extras *mk_request_get_extras(struct mk_request *request);
+
+/* The value of a header as the client has sent it; absent if there is none, or if there are several, because it is
+ * unknown which one counts. */
+mk_str mk_request_single_received_header(const struct mk_request *request, mk_str name);
 
 /* Sets a header with which this server informs the program that gets the request, unless a hook has set it; absent: removes
  * the client's. Returns 0 or a negated errno value. */

@@ -399,6 +399,19 @@ int mk_response_add_default(struct mk_response *r, mk_str name, mk_str value)
     return !is_empty && mk_response_header(r, name).p ? 0 : mk_response_add_header_nocopy(r, name, value);
 }
 
+int mk_response_begin_sse(struct mk_response *r)
+{
+    static const struct mk_header headers[] = {
+        {MK_STR_INIT("Content-Type"), MK_STR_INIT("text/event-stream")},
+        {MK_STR_INIT("Cache-Control"), MK_STR_INIT("no-store")},
+        {MK_STR_INIT("X-Accel-Buffering"), MK_STR_INIT("no")},
+    };
+    int e = 0;
+    for (size_t i = 0; !e && i < MK_LEN(headers); i++)
+        e = mk_response_set_header(r, headers[i].name, headers[i].value);
+    return e;
+}
+
 bool mk_response_merge_default_block(struct mk_response *r, const struct mk_header_block *block)
 {
     mk_str type = MK_STR("Content-Type"), caching = MK_STR("Cache-Control");

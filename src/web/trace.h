@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headers of a trace (monkey/trace.h) in requests to backends. */
+/* The traces of requests (monkey/trace.h), and the IDs of spans. */
 #ifndef MK_WEB_TRACE_H
 #define MK_WEB_TRACE_H
 
 #include <monkey/trace.h>
 
-/* Sets traceparent and tracestate of a request that has a trace. Returns 0 or a negated errno value. */
-int mk_trace_add_headers(struct mk_request *r);
+#include "base/compiler.h"
+
+struct mk_vhost_tracing;
+
+/* For hosts that take part in traces. */
+extern const struct mk_vhost_tracing mk_trace_of_vhost;
+/* Writes a random span ID. */
+void mk_trace_generate_span_id(struct mk_request *r, unsigned char id[8]);
 
 #endif

@@ -80,6 +80,19 @@ struct mk_header_block;
 /* Writes the HPACK-encoded head of a 200 with these headers and that content length. */
 typedef void mk_h2_head_writer(struct mk_buf *out, const struct mk_header_block *whole, uint64_t size);
 
+/* What is recorded of each request, for plugins. */
+enum mk_vhost_records {
+    MK_VHOST_RECORDS_ATTEMPTS = 1, /* mk_config_record_attempts() */
+    MK_VHOST_RECORDS_TRACES = 2,   /* mk_config_record_traces() */
+};
+
+/* What a host that takes part in traces does. Called through pointers, so that a program without a plugin that starts
+ * traces does not contain this code. */
+struct mk_vhost_tracing {
+    const struct mk_trace *(*start)(struct mk_request *request); /* NULL: out of memory */
+    int (*add_headers)(struct mk_request *request);              /* 0 or a negated errno value */
+};
+
 struct mk_vhost {
     mk_str id;           /* unique id of the host: see mk_request_vhost_name() */
     const mk_str *names; /* as written; "*.example.org" for subdomains, "~REGEX" for regular expressions */
@@ -113,10 +126,11 @@ struct mk_vhost {
     bool ranges;                    /* byte ranges are allowed */
     bool precompressed;
     bool dot_files;
-    bool records_attempts;                /* see mk_config_record_attempts() */
-    bool has_own_access_log;              /* a plugin writes the access log of the host */
-    mk_str written_at;                    /* file:line, for messages */
-    const struct mk_vhost_config *source; /* configuration from which it was built */
+    uint8_t records;                        /* enum mk_vhost_records */
+    bool has_own_access_log;                /* a plugin writes the access log of the host */
+    mk_str written_at;                      /* file:line, for messages */
+    const struct mk_vhost_tracing *tracing; /* NULL: requests have no traces */
+    const struct mk_vhost_config *source;   /* configuration from which it was built */
     /* NULL: TLS connections for this host are refused. Access this member and the three below atomically: a
      * program may replace a certificate while threads serve requests (mk_certificates_replace()). */
     const struct mk_tls_context *tls;
@@ -124,11 +138,12 @@ struct mk_vhost {
                                            * certificate */
     bool tls_kept; /* the certificate files are unusable: the certificate of the earlier configuration is
                       kept */
-    unsigned client_rules_id; /* hosts with equal client certificate rules share it; 0: no certificates are
+    unsigned client_rules_id;    /* hosts with equal client certificate rules share it; 0: no certificates are
                                * requested */
-    bool client_required;     /* requests without a certificate are rejected */
-    uint32_t https_port;      /* port to which plain requests are redirected; 0: plain requests are served */
-    mk_str hsts;              /* Strict-Transport-Security; absent: none */
+    uint32_t sampled_of_million; /* share of new traces that are sampled */
+    bool client_required;        /* requests without a certificate are rejected */
+    uint32_t https_port; /* port to which plain requests are redirected; 0: plain requests are served */
+    mk_str hsts;         /* Strict-Transport-Security; absent: none */
 };
 
 /* A host name given as a regular expression. */

@@ -34,6 +34,10 @@ struct mk_web_ctx {
     void (*on_record)(const struct mk_access_record *record, void *data);
     void *on_record_data;
     struct mk_explain_sink *explanation;
+    void (*on_handle)(struct mk_request *request,
+                      void *data); /* see struct mk_request_observer; may be NULL */
+    void *on_handle_data;
+    bool is_watched; /* `explanation` or `on_handle` is set */
     struct mk_log *log;
     int64_t gave_up; /* second of the last log message about a regex limit: clients must not flood the log */
     int64_t reference_logged_at;          /* likewise for error pages with a reference */

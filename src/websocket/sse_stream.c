@@ -121,9 +121,7 @@ int mk_sse_stream_worker_open(struct mk_sse_stream_worker *w, struct mk_request 
     int e = mk_response_set_body_source(r, &event_source, s, MK_LENGTH_UNKNOWN);
     if (e)
         return reject_stream(r, 503, e);
-    if (mk_request_set_handler_timeout(request, MK_FOREVER) ||
-        mk_response_set_header(r, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
-        mk_response_set_header(r, MK_STR("Cache-Control"), MK_STR("no-store")))
+    if (mk_request_set_handler_timeout(request, MK_FOREVER) || mk_response_begin_sse(r))
         return reject_stream(r, 503, -ENOMEM); /* on_request_end() follows when the handler rejects the
                                                 * request */
     s->is_open = true;

@@ -8,6 +8,7 @@
 struct message_head {
     uint32_t kind;
     int32_t number;
+    uint64_t id;
 };
 
 mk_err mk_control_open(int *master_end, int *worker_end)
@@ -19,7 +20,7 @@ mk_err mk_control_send(int end, const struct mk_control_message *m)
 {
     if (m->text.len > MK_CONTROL_TEXT)
         return -EMSGSIZE;
-    struct message_head message_head = {.kind = (uint32_t)m->kind, .number = m->number};
+    struct message_head message_head = {.kind = (uint32_t)m->kind, .number = m->number, .id = m->id};
     const struct iovec parts[] = {
         {.iov_base = &message_head, .iov_len = sizeof message_head},
         {.iov_base = (void *)(uintptr_t)m->text.p, .iov_len = m->text.len},
@@ -40,6 +41,7 @@ static bool parse_message(mk_str bytes, struct mk_control_message *m)
     memcpy(&message_head, bytes.p, sizeof message_head);
     m->kind = (enum mk_control_kind)message_head.kind;
     m->number = message_head.number;
+    m->id = message_head.id;
     m->text = mk_str_skip(bytes, sizeof message_head);
     return message_head.kind < MK_CONTROL_KINDS;
 }

@@ -15,6 +15,10 @@ enum mk_control_kind {
     MK_CONTROL_LOG,                 /* from master: write the log `text` to the descriptor `fd` from now on */
     MK_CONTROL_ROTATE,              /* from worker: the log `text` has reached its maximum size */
     MK_CONTROL_RELOAD,              /* from worker: reload the configuration */
+    MK_CONTROL_RELOAD_BY,           /* from worker: the administrator `text` reloads the configuration, which
+                                     * must be confirmed within `number` seconds; 0: need not */
+    MK_CONTROL_CONFIRM,             /* from worker: the administrator `text` confirms the configuration */
+    MK_CONTROL_ROLLBACK,            /* from worker: the administrator `text` wants configuration `number` */
     MK_CONTROL_REPLACE,             /* from worker: replace this worker */
     MK_CONTROL_LOG_LEVEL,           /* from worker: set the level to `number` in all processes; from master:
                                      * the level is now `number` */
@@ -29,13 +33,14 @@ enum { MK_CONTROL_TEXT = 4096 }; /* maximum path length */
 struct mk_control_message {
     enum mk_control_kind kind;
     int number;
+    uint64_t id; /* of an administrator's order; 0: none */
     mk_str text;
     int fd; /* -1: none; the sender keeps its own descriptor, the receiver must close its copy */
 };
 
 /* Buffer for a received message. */
 struct mk_control_buffer {
-    char bytes[8 + MK_CONTROL_TEXT];
+    char bytes[16 + MK_CONTROL_TEXT];
 };
 
 /* Creates both ends, which are non-blocking and close-on-exec. */

@@ -84,11 +84,9 @@ static void adopt_inherited_fd(struct mk_listeners *l, int fd, bool managed, str
         one = add_listener(l, &addr);
     if (!one || one->n_fds == MK_LISTENER_SOCKETS_MAX)
         return;
-    int reuse_port = 0;
-    len = sizeof reuse_port;
-    (void)getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &reuse_port, &len);
     one->fds[one->n_fds++] = fd;
-    one->shared = !reuse_port;
+    one->n_managed += managed;
+    one->shared = !mk_sock_is_reuse_port(fd);
     one->managed = managed;
     one->lent = !managed;
 }
@@ -259,8 +257,10 @@ void mk_listeners_close_new(struct mk_listeners *l)
 void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files)
 {
     for (unsigned i = l->n; i-- > 0;) {
+        if (!l->at[i].wanted)
+            close_listener_sockets(&l->at[i], l->at[i].n_managed);
         l->at[i].n_settled = l->at[i].n_fds;
-        if (l->at[i].wanted)
+        if (l->at[i].n_fds)
             continue;
         if (remove_files)
             remove_socket_file(&l->at[i]);

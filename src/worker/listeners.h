@@ -21,7 +21,8 @@ struct mk_listener {
     bool shared;        /* one socket shared by all workers */
     bool lent;          /* inherited from the predecessor during an upgrade: its socket file is not ours
                          * yet */
-    bool managed;       /* from a service manager: its socket file is never ours */
+    bool managed; /* from a service manager: its socket file is never ours, and the master never closes it */
+    unsigned n_managed; /* number of sockets from the service manager: they come first */
     bool wanted;        /* required by the configuration being applied */
 };
 
@@ -49,8 +50,9 @@ mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *expect
 /* Closes the sockets opened since the last mk_listeners_close_unwanted(), because their workers failed to
  * start. Leaves new addresses to the next mk_listeners_close_unwanted(). */
 void mk_listeners_close_new(struct mk_listeners *l);
-/* Closes the addresses that were not expected in the last mk_listeners_open(). From then on,
- * mk_listeners_close_new() does not close the sockets of the other addresses. */
+/* Closes the addresses that were not expected in the last mk_listeners_open(), except for the sockets of the service
+ * manager: an earlier configuration that returns may need them. From then on, mk_listeners_close_new() does not close
+ * the sockets of the other addresses. */
 void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files);
 void mk_listeners_close_all(struct mk_listeners *l, bool remove_files);
 

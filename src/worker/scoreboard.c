@@ -108,14 +108,47 @@ void mk_scoreboard_reload_succeeded(struct mk_reload_stats *h)
     atomic_store(&h->reloading, false);
 }
 
+static void copy_text(char *to, size_t size, mk_str text)
+{
+    size_t len = mk_min(text.len, size - 1);
+    if (len)
+        memcpy(to, text.p, len);
+    to[len] = '\0';
+}
+
 void mk_scoreboard_reload_failed(struct mk_reload_stats *h, mk_str error)
 {
-    size_t len = mk_min(error.len, sizeof h->why - 1);
-    if (len)
-        memcpy(h->why, error.p, len);
-    h->why[len] = '\0';
+    copy_text(h->why, sizeof h->why, error);
     atomic_fetch_add(&h->failed_reloads, 1);
     atomic_store(&h->failed_at, mk_clock_unix());
     atomic_store(&h->last_failed, true);
     atomic_store(&h->reloading, false);
+}
+
+void mk_scoreboard_publish_result(struct mk_reload_stats *h, uint64_t id, bool ok, mk_str text)
+{
+    struct mk_reload_result *r = &h->results[h->next_result % MK_RELOAD_RESULTS];
+    h->next_result++;
+    atomic_store(&r->id, 0);
+    r->ok = ok;
+    copy_text(r->text, sizeof r->text, text);
+    atomic_store(&r->id, id);
+}
+
+bool mk_scoreboard_find_result(const struct mk_reload_stats *h, uint64_t id, bool *ok, struct mk_buf *text)
+{
+    char copy[MK_RELOAD_RESULT_TEXT];
+    for (size_t i = 0; id && i < MK_RELOAD_RESULTS; i++) {
+        const struct mk_reload_result *r = &h->results[i];
+        if (atomic_load(&r->id) != id)
+            continue;
+        *ok = r->ok;
+        memcpy(copy, r->text, sizeof copy);
+        if (atomic_load(&r->id) != id) /* the master has replaced it meanwhile */
+            return false;
+        if (text)
+            mk_buf_add(text, mk_str_of(copy, strnlen(copy, sizeof copy)));
+        return true;
+    }
+    return false;
 }

@@ -11,7 +11,14 @@
 #include "base/str.h"
 #include "connection/counters.h"
 
-enum { MK_RELOAD_STATS_REASON_MAX = 4096 };
+enum { MK_RELOAD_STATS_REASON_MAX = 4096, MK_RELOAD_RESULTS = 16, MK_RELOAD_RESULT_TEXT = 2048 };
+
+/* The result of an order of an administrator. */
+struct mk_reload_result {
+    atomic_uint_fast64_t id; /* 0: none, or it is being written */
+    bool ok;
+    char text[MK_RELOAD_RESULT_TEXT]; /* what serves, or the error; NUL-terminated */
+};
 
 /* The master writes this struct but never relies on its contents, because a compromised worker could
  * overwrite it. */
@@ -19,14 +26,21 @@ struct mk_reload_stats {
     struct mk_counters past; /* totals of exited workers whose slots were reused */
     atomic_uint_fast64_t reloads, failed_reloads;
     atomic_int_fast64_t reloaded_at, failed_at; /* time of the last success and failure: seconds since 1970 */
+    atomic_int_fast64_t confirm_at;             /* when an unconfirmed configuration is replaced; 0: none */
     atomic_bool reloading, last_failed;
     char why[MK_RELOAD_STATS_REASON_MAX]; /* error of the last failed reload, NUL-terminated */
+    struct mk_reload_result results[MK_RELOAD_RESULTS];
+    unsigned next_result; /* index of the oldest result, which the next one replaces */
 };
 
 /* Record the start of a reload, its success, or its failure with the error text. */
 void mk_scoreboard_reload_begin(struct mk_reload_stats *h);
 void mk_scoreboard_reload_succeeded(struct mk_reload_stats *h);
 void mk_scoreboard_reload_failed(struct mk_reload_stats *h, mk_str error);
+/* Publishes the result of the order `id`. */
+void mk_scoreboard_publish_result(struct mk_reload_stats *h, uint64_t id, bool ok, mk_str text);
+/* Finds the result of the order. False: there is none yet, or none any more. */
+bool mk_scoreboard_find_result(const struct mk_reload_stats *h, uint64_t id, bool *ok, struct mk_buf *text);
 
 /* A slot. The master writes it, except for the counters, which the worker of the slot writes. */
 struct mk_scoreboard_slot {

@@ -25,6 +25,7 @@ struct child {
 };
 
 struct spawner {
+    const struct mk_spawner_policy *policy;
     char *room; /* buffer for one message */
     struct child *children;
     size_t n, cap;
@@ -49,7 +50,8 @@ static bool next_strings(mk_str *rest, char **list, uint32_t n)
     return true;
 }
 
-static pid_t spawn_program(const struct mk_spawner_request *q, mk_str text, const int *fds)
+static pid_t spawn_program(const struct mk_spawner_policy *policy, const struct mk_spawner_request *q,
+                           mk_str text, const int *fds)
 {
     struct mk_spawn s = {.cwd = next_string(&text), .fds = {-1, -1, -1}};
     if (!s.cwd || q->argc < 1 || q->argc > text.len || q->envc > text.len)
@@ -63,11 +65,12 @@ static pid_t spawn_program(const struct mk_spawner_request *q, mk_str text, cons
     for (unsigned i = 0; i < 3; i++)
         if (q->fds & 1u << i) {
             s.fds[i] = *fds++;
-            (void)!mk_fd_set_block(s.fds[i]); /* programs expect blocking streams */
+            if (!q->keeps_nonblocking)
+                (void)!mk_fd_set_block(s.fds[i]); /* programs expect blocking streams */
         }
     pid_t pid = -EINVAL;
     if (next_strings(&text, list, q->argc) && next_strings(&text, list + q->argc + 1, q->envc))
-        pid = mk_spawn(&s);
+        pid = policy->allows(policy->ctx, s.argv, s.envp) ? mk_spawn(&s) : -EPERM;
     mk_mem_free(list);
     return pid;
 }
@@ -108,7 +111,7 @@ static void send_exit_status(const struct spawner *s, uint32_t id, int status)
 
 static void start_child(struct spawner *s, const struct mk_spawner_request *q, mk_str text, const int *fds)
 {
-    pid_t pid = grow_children(s) ? spawn_program(q, text, fds) : -ENOMEM;
+    pid_t pid = grow_children(s) ? spawn_program(s->policy, q, text, fds) : -ENOMEM;
     if (pid < 0)
         send_exit_status(s, q->id, pid);
     else
@@ -190,15 +193,15 @@ static mk_err isolate_spawner_process(int socket)
     return fd == SIGNALS ? 0 : -EBADF;
 }
 
-static _Noreturn void run_spawner(int socket, char *buf, bool is_confined)
+static _Noreturn void run_spawner(int socket, char *buf, const struct mk_spawner_policy *policy)
 {
-    struct spawner s = {.room = buf};
+    struct spawner s = {.policy = policy, .room = buf};
     mk_proc_protect_memory(); /* our memory is a copy of the worker's, and programs, which run as the same
                                * user, must not read it */
     if (isolate_spawner_process(socket))
         _exit(1);
     mk_proc_set_name("monkey: spawner");
-    if (is_confined)
+    if (policy->is_confined)
         mk_sandbox_scope_signals();
     for (;;) {
         struct pollfd p[] = {{.fd = SOCKET, .events = POLLIN}, {.fd = SIGNALS, .events = POLLIN}};
@@ -211,7 +214,7 @@ static _Noreturn void run_spawner(int socket, char *buf, bool is_confined)
     }
 }
 
-static mk_err fork_spawner(struct mk_spawner *s, char *buf, bool is_confined)
+static mk_err fork_spawner(struct mk_spawner *s, char *buf, const struct mk_spawner_policy *policy)
 {
     int theirs;
     mk_err e = mk_fd_passing_pair(&s->fd, &theirs);
@@ -219,7 +222,7 @@ static mk_err fork_spawner(struct mk_spawner *s, char *buf, bool is_confined)
         return e;
     s->pid = fork();
     if (s->pid == 0)
-        run_spawner(theirs, buf, is_confined);
+        run_spawner(theirs, buf, policy);
     e = s->pid < 0 ? mk_err_last() : 0;
     mk_fd_close(&theirs);
     if (e)
@@ -229,12 +232,12 @@ static mk_err fork_spawner(struct mk_spawner *s, char *buf, bool is_confined)
 
 /* Allocates the message buffer of the spawner before the fork, so that this function can report a lack of
  * memory. */
-mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined)
+mk_err mk_spawner_start(struct mk_spawner *s, const struct mk_spawner_policy *policy)
 {
     char *buf = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);
     if (!buf)
         return -ENOMEM;
-    mk_err e = fork_spawner(s, buf, is_confined);
+    mk_err e = fork_spawner(s, buf, policy);
     mk_mem_free(buf);
     return e;
 }

@@ -12,8 +12,15 @@ struct mk_spawner {
     int fd; /* the worker's end of the socket, non-blocking */
 };
 
-/* `is_confined`: programs that the spawner starts can send signals only to each other. */
-mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined) MK_MUST_USE;
+/* Which programs the spawner starts. Requests for others fail with -EPERM: a worker that an attacker controls can send
+ * any request. */
+struct mk_spawner_policy {
+    bool (*allows)(const void *ctx, char *const *argv, char *const *envp);
+    const void *ctx;  /* the spawner has a copy of the memory that it points to */
+    bool is_confined; /* programs can send signals only to each other */
+};
+
+mk_err mk_spawner_start(struct mk_spawner *s, const struct mk_spawner_policy *policy) MK_MUST_USE;
 
 enum mk_spawner_kind { MK_SPAWNER_START, MK_SPAWNER_SIGNAL };
 
@@ -26,6 +33,7 @@ struct mk_spawner_request {
     uint32_t id; /* ID that the worker has assigned to the process */
     int signal;
     unsigned fds;
+    bool keeps_nonblocking; /* leave the mode of the descriptors */
     uint32_t argc, envc;
     uint64_t limits[MK_SPAWN_LIMITS];
 };

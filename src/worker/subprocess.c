@@ -134,6 +134,7 @@ static mk_err request_start(struct mk_subprocesses *all, uint32_t id, const stru
     struct mk_spawner_request q = {
         .kind = MK_SPAWNER_START,
         .id = id,
+        .keeps_nonblocking = o->keeps_nonblocking,
         .limits = {[MK_SPAWN_CPU_S] = o->cpu_s,
                    [MK_SPAWN_MEMORY] = o->memory,
                    [MK_SPAWN_PROCESSES] = o->processes,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/worker.h"
 
+#include <monkey/sized.h>
+
 #include "base/assert.h"
 #include "base/mem.h"
 #include "connection/conn_manager.h"
@@ -46,6 +48,35 @@ static void write_access_line(const struct mk_access_record *record, void *data)
     mk_accesslog_write(out, (enum mk_access_format)limits->log_format, record, &w->clock);
     if (mk_logwriter_commit(log))
         start_flush_timer(w);
+}
+
+static void observe_and_log(const struct mk_access_record *record, void *data)
+{
+    struct mk_worker *w = data;
+    w->observer.on_end(record, w->observer.data);
+    write_access_line(record, w);
+}
+
+static void choose_record_receiver(struct mk_worker *w)
+{
+    bool is_observed = w->observer.on_end, is_logged = w->generation->logs_access;
+    w->web.on_record = is_observed && is_logged ? observe_and_log
+                       : is_observed            ? w->observer.on_end
+                       : is_logged              ? write_access_line
+                                                : NULL;
+    w->web.on_record_data = is_observed && !is_logged ? w->observer.data : w;
+}
+
+void mk_worker_observe_requests_sized(struct mk_worker *w, const struct mk_request_observer *observer,
+                                      size_t observer_size)
+{
+    struct mk_request_observer full;
+    const struct mk_request_observer *o = mk_sized_in(&full, sizeof full, observer, observer_size);
+    w->observer = o ? *o : (struct mk_request_observer){.on_end = NULL};
+    w->web.on_handle = w->observer.on_handle;
+    w->web.on_handle_data = w->observer.data;
+    w->web.is_watched = w->web.explanation || w->web.on_handle;
+    choose_record_receiver(w);
 }
 
 void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
@@ -227,6 +258,15 @@ static void on_drain_timeout(struct mk_timer *t)
     mk_loop_stop(&w->loop);
 }
 
+/* A worker that rejects connections is faster than one that serves: on a socket that they share, it would take most
+ * connections. */
+static void control_acceptor(const struct mk_worker *w, struct mk_acceptor *a)
+{
+    bool leaves = w->rejection == MK_REJECT_UNSHARED && w->count > 1 && !mk_sock_is_reuse_port(a->fd);
+    a->rejects = w->rejection && !leaves;
+    mk_acceptor_hold(a, w->holds_accepting || leaves);
+}
+
 mk_err mk_worker_add_acceptor(struct mk_worker *w, struct mk_acceptor *a,
                               const struct mk_worker_socket *socket)
 {
@@ -240,7 +280,7 @@ mk_err mk_worker_add_acceptor(struct mk_worker *w, struct mk_acceptor *a,
     a->hosts = socket->hosts;
     a->next = w->acceptors;
     w->acceptors = a;
-    mk_acceptor_hold(a, w->holds_accepting);
+    control_acceptor(w, a);
     return 0;
 }
 
@@ -271,11 +311,36 @@ static void stop_accepting(struct mk_worker *w)
     w->acceptors = NULL;
 }
 
-void mk_worker_hold_accepting(struct mk_worker *w, bool held)
+void mk_worker_hold_accepting(struct mk_worker *w, enum mk_worker_hold by, bool held)
 {
-    w->holds_accepting = held;
+    w->holds_accepting = held ? w->holds_accepting | by : w->holds_accepting & ~(uint32_t)by;
     for (struct mk_acceptor *a = w->acceptors; a; a = a->next)
-        mk_acceptor_hold(a, held);
+        control_acceptor(w, a);
+}
+
+void mk_worker_pause_accepting(struct mk_worker *w, bool paused)
+{
+    mk_worker_hold_accepting(w, MK_WORKER_HOLD_PLUGIN, paused);
+}
+
+void mk_worker_reject_connections(struct mk_worker *w, enum mk_rejection rejection)
+{
+    w->rejection = rejection;
+    for (struct mk_acceptor *a = w->acceptors; a; a = a->next)
+        control_acceptor(w, a);
+}
+
+void mk_worker_release_memory(struct mk_worker *w, unsigned what)
+{
+    if (what & (MK_RELEASE_IDLE | MK_RELEASE_HEADS))
+        mk_conn_close_waiting(&w->manager, what & MK_RELEASE_HEADS);
+    mk_worker_release_memory_of_plugins(w, what);
+    if (what & MK_RELEASE_CACHES) {
+        mk_file_cache_evict_idle(&w->web.files);
+        mk_conn_free_freelist(&w->manager);
+        mk_arena_cache_fini(&w->manager.arenas);
+    }
+    mk_mem_trim();
 }
 
 static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
@@ -293,10 +358,7 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
                                             .hash_key = mk_hash_key_random()};
     for (size_t i = 0; i < o->generation->n_plugins; i++)
         w->web.precise |= mk_plugins_at(o->generation, i)->object.plugin->on_done != NULL;
-    if (o->generation->logs_access) {
-        w->web.on_record = write_access_line;
-        w->web.on_record_data = w;
-    }
+    choose_record_receiver(w);
     return mk_file_cache_init(&w->web.files, &limits);
 }
 

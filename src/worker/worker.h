@@ -47,8 +47,10 @@ mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
  * request: closing these connections now could lose a request in flight. Queued connections are left to a
  * successor that accepts from the same sockets; without one, they are accepted first. */
 void mk_worker_drain(struct mk_worker *w, bool has_successor, uint32_t span_ms);
-/* Pauses or resumes accepting connections. */
-void mk_worker_hold_accepting(struct mk_worker *w, bool held);
+/* The parts of the program that may pause accepting. */
+enum mk_worker_hold { MK_WORKER_HOLD_PROGRAM = 1, MK_WORKER_HOLD_PLUGIN = 2 };
+/* Pauses accepting connections, or resumes it unless others pause it too. */
+void mk_worker_hold_accepting(struct mk_worker *w, enum mk_worker_hold by, bool held);
 /* Stops the worker at the end of this loop iteration. */
 void mk_worker_stop(struct mk_worker *w);
 
@@ -58,6 +60,8 @@ mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_stop_plugins(struct mk_worker *w);
 /* Calls worker_drain() of the plugins. */
 void mk_worker_drain_plugins(struct mk_worker *w);
+/* Calls on_release_memory() of the plugins. */
+void mk_worker_release_memory_of_plugins(struct mk_worker *w, unsigned what);
 /* Call it when another worker has exited: calls on_worker_exit() of the plugins. */
 void mk_worker_notify_exit(struct mk_worker *w);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worker and server information for plugins: monkey/worker.h. */
 #include <monkey/sized.h>
+#include <monkey/trace.h>
 
 #include "base/stats.h"
 #include "connection/h1_types.h"
@@ -15,6 +16,11 @@ unsigned mk_worker_index(const struct mk_worker *w)
 unsigned mk_worker_count(const struct mk_worker *w)
 {
     return w->count;
+}
+
+bool mk_worker_is_draining(const struct mk_worker *w)
+{
+    return w->manager.draining;
 }
 
 void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
@@ -103,6 +109,7 @@ static void read_reloads(const struct mk_worker *w, struct mk_reloads *out, stru
     out->failed_at = atomic_load(&h->failed_at);
     out->last_failed = atomic_load(&h->last_failed);
     out->in_progress = atomic_load(&h->reloading);
+    out->confirm_at = atomic_load(&h->confirm_at);
     if (error)
         mk_buf_add(error, mk_str_of(h->why, strnlen(h->why, sizeof h->why)));
 }
@@ -207,4 +214,9 @@ const struct mk_vhost *mk_worker_vhost_at(const struct mk_worker *w, size_t i)
 void mk_worker_print_config(const struct mk_worker *w, struct mk_buf *out)
 {
     mk_config_print_effective(w->generation, out);
+}
+
+bool mk_worker_records_traces(const struct mk_worker *w)
+{
+    return w->generation->records_traces;
 }

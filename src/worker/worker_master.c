@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/worker_master.h"
 
+#include <limits.h>
+#include <monkey/sized.h>
+
 #include "worker/control.h"
 
-enum { ASK_AGAIN_MS = 60000 };
+enum { ASK_AGAIN_MS = 60000, CONFIRM_MAX_S = 86400, BY_MAX = 95 };
 
 static mk_err send_to_master(struct mk_worker *w, struct mk_control_message m)
 {
@@ -17,6 +20,31 @@ static mk_err send_to_master(struct mk_worker *w, struct mk_control_message m)
 int mk_worker_request_reload(struct mk_worker *w)
 {
     return send_to_master(w, (struct mk_control_message){.kind = MK_CONTROL_RELOAD});
+}
+
+int mk_worker_order_config_sized(struct mk_worker *w, const struct mk_config_order *order, size_t order_size)
+{
+    static const enum mk_control_kind kinds[] = {[MK_CONFIG_RELOAD] = MK_CONTROL_RELOAD_BY,
+                                                 [MK_CONFIG_CONFIRM] = MK_CONTROL_CONFIRM,
+                                                 [MK_CONFIG_ROLLBACK] = MK_CONTROL_ROLLBACK};
+    struct mk_config_order full;
+    order = mk_sized_in(&full, sizeof full, order, order_size);
+    if ((unsigned)order->action >= MK_LEN(kinds) || order->confirm_s > CONFIRM_MAX_S ||
+        order->number > INT_MAX || order->by.len > BY_MAX)
+        return -EINVAL;
+    uint32_t number = order->action == MK_CONFIG_RELOAD ? order->confirm_s : order->number;
+    return send_to_master(
+        w, (struct mk_control_message){
+               .kind = kinds[order->action], .number = (int)number, .id = order->id, .text = order->by});
+}
+
+int mk_worker_order_result(const struct mk_worker *w, uint64_t id, struct mk_buf *text)
+{
+    bool ok;
+    const struct mk_reload_stats *h = w->scoreboard.reload_stats;
+    if (!h || !mk_scoreboard_find_result(h, id, &ok, text))
+        return -EAGAIN;
+    return ok ? 0 : -ECANCELED;
 }
 
 int mk_worker_request_replacement(struct mk_worker *w)

@@ -139,13 +139,23 @@ void mk_worker_drain_plugins(struct mk_worker *w)
     }
 }
 
-int mk_worker_run_command(struct mk_worker *w, mk_str plugin, mk_str words, struct mk_buf *out)
+void mk_worker_release_memory_of_plugins(struct mk_worker *w, unsigned what)
+{
+    for (size_t i = 0; i < w->n_started; i++) {
+        const struct mk_loaded_plugin *l = mk_plugins_at(w->generation, i);
+        if (l->object.plugin->on_release_memory)
+            l->object.plugin->on_release_memory(w, what, l->data);
+    }
+}
+
+int mk_worker_run_command(struct mk_worker *w, mk_str plugin, mk_str words, struct mk_buf *out,
+                          const struct mk_command_end *end)
 {
     for (size_t i = 0; i < w->n_started; i++) {
         const struct mk_loaded_plugin *l = mk_plugins_at(w->generation, i);
         const struct mk_plugin *p = l->object.plugin;
         if (p->on_command && mk_str_eq(plugin, mk_str_from_c(p->name)))
-            return p->on_command(w, words, out, l->data);
+            return p->on_command(w, words, out, end, l->data);
     }
     return -ENOENT;
 }

@@ -38,6 +38,7 @@ struct mk_worker {
     uint32_t slow_loop_ms; /* logs iterations that take at least this long; 0: none */
     struct mk_conn_manager_limits limits;
     struct mk_web_ctx web;
+    struct mk_request_observer observer;
     struct mk_conn_manager manager;
     struct mk_access_clock clock;
     struct mk_logwriter *logs;   /* indexed by log */
@@ -45,7 +46,8 @@ struct mk_worker {
     struct mk_timer drain_timer;
     struct mk_acceptor *acceptors;       /* list */
     struct mk_acceptor *acceptors_owned; /* memory of the acceptors that the worker allocated itself */
-    bool holds_accepting;                /* accepting is paused: mk_worker_hold_accepting() */
+    uint32_t holds_accepting;            /* accepting is paused by these: enum mk_worker_hold */
+    enum mk_rejection rejection;         /* of new connections */
     struct mk_thread_pool thread_pool;   /* for plugins, so that a slow plugin cannot delay file reads */
     struct mk_post_queue inbox;
     void (*on_wakeup)(struct mk_worker *w); /* called after a wakeup's posted calls; may be NULL */

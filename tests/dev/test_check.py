@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/dev/test.sh, which `make check` runs, in a tree of stub programs."""
 import os
+import shutil
 import subprocess
 
 import pytest
 
 from monkey import ROOT
 
-STAND_INS = ("build", "venv", "h2spec", "need", "fuzz")
+STAND_INS = ("build", "venv", "h2spec", "pebble", "need", "fuzz")
 
 
 @pytest.fixture
@@ -35,6 +36,7 @@ def test_build_prepares_everything_the_tests_need(tree):
     assert (tree / "venv.args").read_text().splitlines() == [
         "build/venv tests/requirements.txt", "build/benchmark-venv tests/benchmark/requirements.txt"]
     assert (tree / "h2spec.args").read_text() == "build/h2spec\n"
+    assert (tree / "pebble.args").read_text() == "build/pebble\n"
 
 
 def test_server_build_skips_the_requirements_of_the_benchmark_tools(tree):
@@ -42,10 +44,10 @@ def test_server_build_skips_the_requirements_of_the_benchmark_tools(tree):
     assert (tree / "venv.args").read_text() == "build/venv tests/requirements.txt\n"
 
 
-@pytest.mark.parametrize("name", ["build", "venv", "h2spec"])
+@pytest.mark.parametrize("name", ["build", "venv", "h2spec", "pebble"])
 def test_failed_step_fails_the_build(tree, name):
     """The build fails even if the failing script is the last one to finish."""
-    others = [tree / f"{other}.args" for other in ("build", "venv", "h2spec") if other != name]
+    others = [tree / f"{other}.args" for other in ("build", "venv", "h2spec", "pebble") if other != name]
     waits = " ".join(f"until [ -e {other} ]; do sleep 0.01; done;" for other in others)
     put(tree / f"tools/dev/{name}.sh", f"{waits} exit 1")
     assert run(tree, "build").returncode == 1
@@ -90,3 +92,27 @@ def test_server_and_benchmark_suites_run_separately(tree, testers, suite, messag
     other = {"server": "benchmark", "benchmark": "pytest"}[suite]
     done = run(tree, suite, **testers(other))
     assert (done.returncode, done.stderr, done.stdout) == (0, "", message)
+
+
+@pytest.mark.parametrize("go, reason", [(None, "go is not installed"), ("echo no such host >&2; exit 1", "no such host")])
+def test_pebble_is_skipped_with_the_reason(tmp_path, go, reason):
+    """Without Go, or without its module proxy, the check continues."""
+    for name in ("bash", "env", "mkdir", "tail", "rm", "sh"):
+        (tmp_path / "bin" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    script = (ROOT / "tools/dev/pebble.sh").read_text().replace(":/usr/local/go/bin", "")
+    put(tmp_path / "pebble.sh", "")
+    (tmp_path / "pebble.sh").write_text(script)
+    if go:
+        put(tmp_path / "bin/go", go)
+    done = subprocess.run([tmp_path / "pebble.sh", tmp_path / "out"], env={"PATH": str(tmp_path / "bin")}, capture_output=True, text=True,
+                          timeout=50, check=False)
+    assert done.returncode == 0 and "continuing without Pebble" in done.stderr and reason in done.stderr
+    assert not (tmp_path / "out/pebble").exists()
+
+
+def test_pebble_is_built_once(tmp_path):
+    for name in ("pebble", "pebble-challtestsrv"):
+        put(tmp_path / name, "")
+    done = subprocess.run([ROOT / "tools/dev/pebble.sh", tmp_path], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and not (tmp_path / "log").exists()

@@ -122,7 +122,7 @@ def test_build_without_libraries_links_only_libc(build):
         build.add(name)
     build.configure("-DMK_LIBRARIES=OFF", "-DMK_TLS=AUTO")
     found, missing = build.features()
-    assert found == [] and len(missing) == 9
+    assert found == [] and len(missing) == 10
     links = re.search(r"^build monkey: .*?^  LINK_LIBRARIES = ([^\n]*)", build.text("build.ninja"), re.MULTILINE | re.DOTALL)
     assert {word for word in links[1].split() if word.startswith("-l") or ".so" in word} <= {"-ldl"}
 

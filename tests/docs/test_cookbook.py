@@ -2,16 +2,21 @@
 """Serves each cookbook recipe as printed, except for temporary folders and free ports, and checks that it works as
 described. (test_docs.py checks that each recipe loads without a warning.)"""
 import base64
+import collections
 import contextlib
+import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
 import php_fpm
 from backend import Backend, response
+from dns_server import A, DnsServer, a
 from manual import blocks, run, write_configuration
-from monkey import ROOT
+from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
+from proc import wait_until
 
 PAGE, GUIDE = ROOT / "docs/guide/cookbook.md", ROOT / "docs/guide/php.md"
 PROXY = ROOT / "docs/guide/proxy.md"
@@ -189,13 +194,22 @@ def test_load_balancer_recipe_is_sticky_and_fails_over(recipes, backends):
     assert ask(server, "/live").status == 200
 
 
+def test_canary_recipe_splits_by_weight_and_cookie_and_mirrors(recipes, backends):
+    old, new, hidden = servers = backends("old", "new", "hidden")
+    addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000"]
+    server = recipes.serve("Canary", change=lambda text: with_servers(addresses, servers, text).replace("share=1%", "share=100%"))
+    assert collections.Counter(ask(server, "/").text for _ in range(40)) == {"old": 38, "new": 2}
+    wait_until(lambda: len(hidden.requests) == 40, "the copies")
+    assert {ask(server, "/", fields=[("Cookie", "a=b; beta=1")]).text for _ in range(4)} == {"new"}
+    assert len(old.requests) == 38 and len(new.requests) == 6
+
+
 def test_load_balancing_guide_prefers_weight_and_keeps_the_backup(recipes, backends):
-    """The server with the highest weight is selected unless another one has fewer requests; the backup is selected only when all
-    others are down."""
+    """Idle servers get requests by weight; the backup is selected only when all others are down."""
     servers = backends("one", "two", "three", "spare")
     addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000", "127.0.0.1:8001"]
     server = recipes.serve("A load balancer", page=PROXY, change=lambda text: with_servers(addresses, servers, text))
-    assert [ask(server, "/").text for _ in range(3)] == ["three"] * 3
+    assert collections.Counter(ask(server, "/").text for _ in range(8)) == {"three": 4, "one": 2, "two": 2}
     servers[2].stop()
     assert {ask(server, "/").text for _ in range(8)} == {"one", "two"}
     servers[0].stop()
@@ -218,6 +232,16 @@ def test_www_recipe_redirects_to_the_bare_domain(recipes):
     reply = ask(server, "/a?b", host="www.example.org")
     assert (reply.status, reply["Location"]) == (301, "http://example.org/a?b")
     assert ask(server, "/").status == 403, "the folder is empty"
+
+
+@pytest.mark.parametrize("own, location", [("", "https://www.example.org/a?b"), ("    RedirectToHTTPS off\n", "https://example.org/a?b")])
+def test_www_recipe_over_https_takes_one_redirect_with_own_key(recipes, own, location):
+    def over_https(text):
+        text = text.replace("http://", "https://").replace("[HOST]\n", "    RedirectToHTTPS 443\n\n[HOST]\n", 1)
+        return text + own
+
+    reply = ask(recipes.serve("Redirect www to the bare domain", change=over_https), "/a?b", host="www.example.org")
+    assert reply["Location"] == location
 
 
 def test_https_recipe_redirects_permanently(recipes):
@@ -325,6 +349,23 @@ def test_list_of_user_agents_has_each_name_once(name):
     assert not [(one, other) for one in names for other in names if one is not other and one in other]
 
 
+def test_challenge_recipe_denies_known_crawlers_and_challenges_browsers(recipes):
+    for name in ("index.html", "robots.txt", "feed.xml"):
+        recipes.file(f"/srv/www/{name}", name)
+    recipes.file("/etc/monkey/search-engines.txt", "192.0.2.0/24 # a search engine\n127.0.0.9\n")
+    server = recipes.serve("Challenge crawlers that pretend to be browsers")
+
+    def answer(agent, target="/", source=None):
+        with server.connect(source=source) as c:
+            return c.get(target, host="example.org", fields=[("User-Agent", agent)])
+
+    firefox, google = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0", "Mozilla/5.0 (compatible; Googlebot/2.1)"
+    assert "data-token" in answer(firefox).text and answer(firefox).status == 403
+    assert answer(firefox, "/robots.txt").status == answer(firefox, "/feed.xml").status == answer("curl/8.8.0").status == 200
+    assert answer("Mozilla/5.0 (compatible; ClaudeBot/1.0)").status == 403 and "data-token" not in answer("Mozilla/5.0 (compatible; ClaudeBot/1.0)").text
+    assert "data-token" in answer(google).text and answer(google, source="127.0.0.9").status == 200 and "data-token" in answer(firefox, source="127.0.0.9").text
+
+
 def test_slow_crawler_recipe_limits_all_crawlers_together(recipes):
     recipes.file("/srv/www/index.html", "home")
     server = recipes.serve("Slow down crawlers")
@@ -340,6 +381,23 @@ def test_network_list_recipe_denies_the_networks_of_the_file(recipes):
     assert ask(server, "/").text == "home"
     with server.connect(source="127.0.0.9") as c:
         assert c.get("/", host="example.org").status == 403
+
+
+def test_country_recipe_denies_and_admits_countries(recipes):
+    recipes.file("/srv/www/login", "login")
+    recipes.file("/srv/www/a", "a")
+
+    def behind_proxy(text):
+        return text.replace("[SECURITY]\n", "[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Forwarded-For\n")
+
+    def statuses(server, client):
+        return [ask(server, path, fields=[("X-Forwarded-For", client)]).status for path in ("/a", "/login")]
+
+    server = recipes.serve("Block or admit countries", change=behind_proxy)
+    assert [statuses(server, client) for client in ("192.0.2.1", "203.0.113.1", "10.1.2.3")] == [[200, 200], [200, 403], [200, 200]]
+    server.stop()
+    server = recipes.serve("Block or admit countries", change=lambda text: behind_proxy(text).replace("country KP", "country DE"))
+    assert [statuses(server, client) for client in ("192.0.2.1", "10.1.2.3")] == [[403, 403], [200, 200]]
 
 
 def test_listing_recipe_hides_unfinished_files(recipes):
@@ -434,12 +492,27 @@ def test_rate_limit_recipe_answers_429(recipes):
     assert seen == [200] * 10 + [429]
 
 
+def test_memory_limit_recipe_serves_and_reports_a_limit_that_is_too_low(recipes):
+    title = "A memory limit that does not kill the server"
+    recipes.file("/srv/www/a.txt", "text")
+    server = recipes.serve(title)
+    assert ask(server, "/a.txt").text == "text" and ask(server, "/health").text == "ok\n"
+    assert "memory" not in server.log
+    server.stop()
+    server = recipes.serve(title, change=lambda text: text.replace("200M", "20M 30M"), expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert "Limit" in server.log
+
+
 def test_maintenance_recipe_answers_503_with_its_page(recipes):
     recipes.file("/srv/www/maintenance.html", "back soon")
     recipes.file("/srv/www/maintenance/style.css", "style")
     server = recipes.serve("Maintenance page")
-    assert (ask(server, "/a").status, ask(server, "/a").text) == (503, "back soon")
-    assert ask(server, "/maintenance/style.css").text == "style"
+    reply = ask(server, "/a")
+    assert (reply.status, reply.text, reply["Retry-After"]) == (503, "back soon", "600")
+    style = ask(server, "/maintenance/style.css")
+    assert style.text == "style" and "Retry-After" not in style
 
 
 def test_cgi_recipe_runs_scripts(recipes):
@@ -468,9 +541,27 @@ def test_json_log_recipe_logs_requests_without_health_checks(recipes):
     assert len(lines) == 1 and '"target":"/a"' in lines[0]
 
 
+def test_spans_recipe_exports_attempts_of_its_backend(recipes):
+    with Backend() as app, Backend() as collector:
+        server = recipes.serve("Spans for OpenTelemetry", change=lambda text: text.replace("127.0.0.1:3000", app.address).replace(
+            "127.0.0.1:4318", collector.address).replace("1%", "100%"))
+        assert ask(server, "/a").status == 200
+        wait_until(lambda: any(b"gateway" in request.body and request.body.count(b'"spanId"') >= 2 for request in collector.requests), "two spans")
+
+
 def test_health_recipe_answers_all_endpoints(recipes):
     server = recipes.serve("Health checks and Prometheus")
     assert [ask(server, path, host="localhost").status for path in ("/metrics", "/live", "/healthz", "/readyz")] == [200] * 4
+
+
+def test_recorder_recipe_shows_requests(recipes):
+    recording = f"{recipes.folder}/recording"
+    server = recipes.serve("Watch slow and failed requests", change=lambda old: old.replace("/var/lib/monkey/recording", recording))
+    assert ask(server, "/absent").status == 404
+    for command, text in ((["recorder"], " 404 GET example.org/absent "), (["top", "--once", "--last", "1h"], "  example.org\n")):
+        done = subprocess.run([PROGRAM, *command, recording], capture_output=True, text=True, env=os.environ | ENVIRONMENT,
+                              timeout=SECONDS, check=True)
+        assert text in done.stdout
 
 
 @pytest.mark.parametrize("routes, text", [("", "ok\n"), ("[ROUTES]\n    /* static\n", "the page of the application"),
@@ -479,6 +570,15 @@ def test_health_check_is_served_unless_other_routes_omit_it(recipes, routes, tex
     recipes.file("/srv/www/index.html", "the page of the application")
     server = recipes.serve("Health checks and Prometheus", change=lambda old: f"{old}    Fallback index.html\n{routes}")
     assert ask(server, "/healthz").text == text
+
+
+def test_discovery_recipe_takes_servers_from_dns_and_file(recipes):
+    with Backend() as app, Backend() as jobs, DnsServer({("app.internal", A): [a("app.internal", "127.0.0.1")]}) as dns:
+        server = recipes.serve("Servers from DNS or a file", change=lambda text: text.replace(
+            "app.internal:8000", f"app.internal:{app.at[1]}").replace("10.0.0.53", dns.address))
+        recipes.file("/etc/monkey/jobs/servers", f"{jobs.address}\n")
+        wait_until(lambda: ask(server, "/jobs/1").status == 200, "the server of the file")
+        assert ask(server, "/").status == 200 and app.requests and jobs.requests
 
 
 def test_configuration_translated_from_nginx_behaves_the_same(recipes):
@@ -493,3 +593,16 @@ def test_configuration_translated_from_nginx_behaves_the_same(recipes):
     server.stop()
     log = (recipes.folder / "var/log/monkey/example.log").read_text()
     assert "/archive/7/a" in log and "/health" not in log
+
+
+def test_recipe_of_confirmed_reload_returns_to_old_configuration(recipes, tmp_path):
+    recipes.file("/srv/www/index.html", "old")
+    recipes.file("/srv/new/index.html", "new")
+    server = recipes.serve("Change a remote server without locking yourself out",
+                           change=lambda text: text.replace("Load cheetah", f"Load cheetah\n[CHEETAH]\n    Socket {tmp_path}/sock"))
+    server.config = tmp_path / "monkey.conf"
+    path = next(path for path in tmp_path.glob("*.conf") if "CHEETAH" in path.read_text())
+    path.write_text(path.read_text().replace("srv/www", "srv/new"))
+    subprocess.run([PROGRAM, "reload", "-s", tmp_path / "sock", "--confirm", "1s"], check=True, timeout=SECONDS)
+    assert ask(server, "/").text == "new"
+    wait_until(lambda: ask(server, "/").text == "old", "the old configuration")

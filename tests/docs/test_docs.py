@@ -35,9 +35,9 @@ def test_manual_has_configurations():
 
 
 def complaints(stderr):
-    """Returns the errors and warnings, except for those about missing error pages and about services that run as the user
-    of the public workers: both are expected here."""
-    expected = "there is no `|the service `.*` runs as the user of the public workers"
+    """Returns the errors and warnings, except for those about missing error pages and services, and about services that run as
+    the user of the public workers: they are expected here."""
+    expected = "there is no `|no service `.*` is loaded|the service `.*` runs as the user of the public workers"
     return [line for line in stderr.splitlines() if re.search(rf": (error|warning): (?!{expected})", line)]
 
 
@@ -134,7 +134,7 @@ def test_commands_of_the_manual_use_existing_options(page, help_text):
             known = word.partition("=")[0] in letters + names + own or not word.startswith("-")
             assert known, f"{page.name}:{line}: there is no {word}"
         if "explain" in words:
-            assert "explain" in verbs and len(words[words.index("explain"):]) in (1, 3), f"{page.name}:{line}"
+            assert "explain" in verbs and ({"-X", "-H", "--sandbox", "--systemd"} & set(words) or len(words[words.index("explain"):]) in (1, 3)), f"{page.name}:{line}"
 
 
 # ---- Keys and defaults ----

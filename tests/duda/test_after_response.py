@@ -120,7 +120,7 @@ def test_task_begins_whatever_the_outcome(monkey, tmp_path):
 def test_failure_of_a_task_is_logged(monkey, tmp_path):
     server = load(monkey, tmp_path)
     server.get("/send?text=four&result=-5", fields=[("X-Request-Id", "id-2")])
-    server.err.wait_for(r"later\(\) in .* answered -5 \(Input/output error\).*job id-2")
+    server.err.wait_for(r"later\(\) in .* answered -EIO \(Input/output error\).*job id-2")
 
 
 def test_number_of_tasks_is_limited(monkey, tmp_path):

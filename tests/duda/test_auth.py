@@ -117,10 +117,10 @@ static int credentials(struct duda_ctx *d)
     return duda_printf(d, text.p ? "[%.*s]" : "absent%.*s", MK_STR_ARG(text));
 }
 
-static const struct duda_basic_auth staff = {.realm = "the \"staff\"\r\nX: y", .find = find_user};
-static const struct duda_token_auth api = {.realm = "api", .find = find_token};
-static const struct duda_token_auth keys = {.find = find_token, .header = "X-Key", .query = "key"};
-static const struct duda_session_auth members = {.login = "/login?a=b", .find = find_session_user};
+static const struct duda_basic_auth staff = DUDA_BASIC_AUTH(.realm = "the \"staff\"\r\nX: y", .find = find_user);
+static const struct duda_token_auth api = DUDA_TOKEN_AUTH(.realm = "api", .find = find_token);
+static const struct duda_token_auth keys = DUDA_TOKEN_AUTH(.find = find_token, .header = "X-Key", .query = "key");
+static const struct duda_session_auth members = DUDA_SESSION_AUTH(.login = "/login?a=b", .find = find_session_user);
 
 DUDA_ROUTES(basic, DUDA_BEFORE(duda_auth_basic, .data = &staff), DUDA_GET("/me", show),
             DUDA_BEFORE(duda_require_role, .data = "owner admin"), DUDA_GET("/admin", show),
@@ -135,7 +135,8 @@ DUDA_ROUTES(jwt, DUDA_BEFORE(duda_auth_jwt, .data = "remote"), DUDA_GET("/me", s
             DUDA_BEFORE(duda_require_role, .data = "admin"), DUDA_GET("/admin", show));
 DUDA_ROUTES(own, DUDA_BEFORE(duda_auth_jwt, .data = "own"), DUDA_GET("/me", show));
 DUDA_ROUTES(odd, DUDA_BEFORE(duda_require_role, .data = "admin"), DUDA_GET("/role", show));
-DUDA_ROUTES(odd2, DUDA_BEFORE(duda_auth_basic), DUDA_GET("/basic", show));
+static int call_bearer(struct duda_ctx *d) { return duda_auth_bearer(d); }
+DUDA_ROUTES(odd2, DUDA_BEFORE(call_bearer, .data = &staff), DUDA_GET("/bearer", show));
 DUDA_SERVICE(guard, DUDA_GET("/hash", hash), DUDA_GET("/verify", verify), DUDA_GET("/set", set_password), DUDA_GET("/token", new_token),
              DUDA_GET("/in/:user", log_in), DUDA_GET("/open", show), DUDA_GET("/credentials", credentials), DUDA_GROUP("/basic", basic), DUDA_GROUP("/bearer", bearer),
              DUDA_GROUP("/key", api_key), DUDA_GROUP("/session", session), DUDA_GROUP("/plain", plain_session),
@@ -286,7 +287,8 @@ def test_role_middleware_accepts_any_of_its_roles(server):
 def test_role_without_authentication_and_middleware_without_data_fail_closed(server):
     server.allow("duda_require_role", "duda_auth_basic")
     assert get(server, "/odd/role").status == 500
-    assert get(server, "/odd/basic", basic("ana:secret")).status == 500
+    assert get(server, "/odd/bearer", bearer("x")).status == 500
+    server.err.wait_for("middleware for tokens needs a `.data` that DUDA_TOKEN_AUTH")
 
 
 # ---- Tokens ----
@@ -410,6 +412,26 @@ def test_jwt_with_wrong_claims_is_rejected(server, provider, changes):
 
 
 @needs_jwt
+@pytest.mark.parametrize("changes, reason", [({"exp": 1000000000}, r"the token expired \d+ s ago \(`exp`\)"), ({"exp": None}, "`exp` is missing"),
+                                             ({"exp": "never"}, "`exp` is not a number"), ({"nbf": 4102444800}, r"the token becomes valid in \d+ s \(`nbf`\)"),
+                                             ({"aud": ["a", "b"]}, r'`aud` is \["a","b"\], expected "api"'), ({"aud": None}, '`aud` is missing, expected "api"'),
+                                             ({"iss": "https://evil.example"}, '`iss` is "https://evil.example", expected "http'), ({"sub": None}, "`sub` is missing")], ids=str)
+def test_log_says_why_a_jwt_is_rejected(server, provider, changes, reason):
+    reply = get(server, "/jwt/me", bearer(token(provider.key, claims_of(provider, **changes))))
+    assert is_rejected(reply) and "exp" not in reply.text and "aud" not in reply.text
+    server.err.wait_for(f"the token of the client is invalid: {reason}")
+
+
+@needs_jwt
+def test_log_says_why_a_forged_jwt_is_rejected(server, provider):
+    good = token(provider.key, claims_of(provider))
+    for text, reason in ((token(HmacKey("first", b"x"), claims_of(provider)), 'unsupported `alg` "HS256"'), (token(RsaKey("none"), claims_of(provider)), "the key set lacks the `kid` \"none\""),
+                         (token(RsaKey("first"), claims_of(provider)), "the signature does not match the key"), ("x" * 40, "the header is not a JSON object")):
+        assert is_rejected(get(server, "/jwt/me", bearer(text)))
+        server.err.wait_for(f"the token of the client is invalid: {reason}")
+
+
+@needs_jwt
 def test_jwt_clocks_may_differ_a_little(server, provider):
     now = int(time.time())
     assert get(server, "/jwt/me", bearer(token(provider.key, claims_of(provider, exp=now - 30, nbf=now + 30)))).status == 200
@@ -517,3 +539,65 @@ def test_jwt_section_with_mistakes_is_rejected(monkey, tmp_path, section, messag
     failed.exit_code = 3
     failed.wait()
     assert message in failed.log
+
+
+LOADED = """
+#define DUDA_USE "duda-auth"
+#include <duda.h>
+#include <duda/auth.h>
+static int find_user(struct duda_ctx *d, mk_str user, mk_str *hash, struct duda_identity *who)
+{
+    (void)d, (void)user, (void)hash, (void)who;
+    return -2;
+}
+static int find_token(struct duda_ctx *d, mk_str hash, struct duda_identity *who)
+{
+    (void)d, (void)hash, (void)who;
+    return -2;
+}
+static const struct duda_basic_auth users = DUDA_BASIC_AUTH(.find = find_user);
+static const struct duda_token_auth tokens = DUDA_TOKEN_AUTH(.find = find_token);
+static const struct duda_session_auth members = DUDA_SESSION_AUTH(.login = "/in");
+static const struct duda_basic_auth no_type = {.find = find_user}, no_find = DUDA_BASIC_AUTH(.realm = "x");
+static const struct duda_route_auth wrong = {.authenticate = duda_auth_basic, .authenticate_data = &tokens};
+static const struct duda_route_auth no_role = {.authenticate = duda_auth_basic, .authenticate_data = &users, .authorize = duda_require_role};
+static const void *const unused[] = {&users, &tokens, &members, &no_type, &no_find, &wrong, &no_role};
+static int show(struct duda_ctx *d) { return duda_puts(d, unused[0] ? "" : "x"); }
+DUDA_SERVICE(loaded, %s);
+"""
+BASIC = r"duda_auth_basic\(\) needs a `.data` that DUDA_BASIC_AUTH\(\) initializes"
+
+
+@pytest.mark.parametrize("entries, error", [
+    ("DUDA_BEFORE(duda_auth_basic), DUDA_GET(\"/\", show)", BASIC),
+    ("DUDA_BEFORE(duda_auth_basic, .data = &tokens), DUDA_GET(\"/\", show)", BASIC),
+    ("DUDA_BEFORE(duda_auth_basic, .data = &members), DUDA_GET(\"/\", show)", BASIC),
+    ("DUDA_BEFORE(duda_auth_basic, .data = &no_type), DUDA_GET(\"/\", show)", BASIC),
+    ("DUDA_BEFORE(duda_auth_basic, .data = \"\"), DUDA_GET(\"/\", show)", BASIC),
+    ("DUDA_BEFORE(duda_auth_basic, .data = &no_find), DUDA_GET(\"/\", show)", r"the `.data` of duda_auth_basic\(\) needs a function `.find`"),
+    ("DUDA_AROUND(duda_auth_basic), DUDA_GET(\"/\", show)", BASIC),
+    ("DUDA_GET(\"/\", show, \"\", .auth = &wrong)", BASIC),
+    ("DUDA_GET(\"/\", show, \"\", .auth = &no_role)", r"duda_require_role\(\) needs a `.data` with the name of a role"),
+    ("DUDA_BEFORE(duda_auth_bearer), DUDA_GET(\"/\", show)", r".* DUDA_TOKEN_AUTH\(\) initializes"),
+    ("DUDA_BEFORE(duda_auth_api_key, .data = &users), DUDA_GET(\"/\", show)", r".* DUDA_TOKEN_AUTH\(\) initializes"),
+    ("DUDA_BEFORE(duda_auth_session, .data = &users), DUDA_GET(\"/\", show)", r".* DUDA_SESSION_AUTH\(\) initializes"),
+    ("DUDA_BEFORE(duda_require_role), DUDA_GET(\"/\", show)", r"duda_require_role\(\) needs a `.data` with the name of a role"),
+    ("DUDA_GET(\"/\", show, \"\", .security = \"berer\")", "`.security` contains `berer`: expected bearer, basic, .*"),
+    ("DUDA_GET(\"/\", show, \"\", .security = \"jwt header:\")", "`.security` contains `header:`"),
+    ("DUDA_BEFORE(duda_auth_session, .security = \"sesion\"), DUDA_GET(\"/\", show)", "`.security` contains `sesion`"),
+])
+def test_wrong_data_or_security_is_refused_at_load(monkey, tmp_path, entries, error):
+    server = monkey(plugins=["duda-auth", services.build(tmp_path, "loaded", LOADED % entries, packages=["auth"])], expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    line = LOADED[:LOADED.index("DUDA_SERVICE(")].count("\n") + 1
+    server.err.wait_for(rf"loaded.c:{line}: {error}")
+    if "sesion" in entries:
+        server.err.wait_for("did you mean `session`")
+
+
+@pytest.mark.parametrize("words", ["", "bearer", "jwt session", "header:X-Key query:key cookie:c  basic"])
+def test_known_words_of_security_are_accepted(monkey, tmp_path, words):
+    entry = f'DUDA_GET("/", show, "", .security = "{words}")'
+    server = monkey(plugins=["duda-auth", services.build(tmp_path, "loaded", LOADED % entry, packages=["auth"])])
+    assert server.get("/").status == 200

@@ -21,14 +21,19 @@ def prepare(monkey, site):
     site.add("file.txt", "a file")
     folder = site.path.parent
     (folder / "templates").mkdir()
+    (folder / "album/templates").mkdir(parents=True)
     for name, text in TEMPLATES.items():
-        (folder / "templates" / name).write_text(text)
+        (folder / ("album" if name == "album.html" else "") / "templates" / name).write_text(text)
     (folder / "greeting.key").write_text("sesame\n")
     (folder / "translations").mkdir()
     for name, text in re.findall(r"^```\n# (translations/\w+\.txt)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
         (folder / name).write_text(text)
     sections = re.search(r"^    \[GREETING\]\n(?:        .*\n)+", PAGE, re.MULTILINE)[0]
-    monkey(sections=sections.replace("env:GREETING_KEY", f"file:{folder}/greeting.key"), plugins=[services.build(folder, name, source, packages=re.findall(r'"duda-(\w+)"', source))
+    (folder / "photos").mkdir()
+    (folder / "names").mkdir()
+    shown = re.search(r"^    \[DUDA\]\n.*\n +Share.*\n\n    \[KV\]\n.*\n", PAGE, re.MULTILINE)[0].replace("\n    ", "\n").strip()
+    top = shown.replace("/var/lib/photos", str(folder / "photos")).replace("/var/lib/album", str(folder / "names"))
+    monkey(top=top + "\n", sections=sections.replace("env:GREETING_KEY", f"file:{folder}/greeting.key"), plugins=[services.build(folder / ("album" if name == "album" else ""), name, source.replace("/var/lib/photos", str(folder / "photos")), packages=re.findall(r'"duda-(\w+)"', source))
                     for name, source in RECIPES.items()])
 
 
@@ -42,8 +47,8 @@ def post(server, path, body, *fields):
 
 
 def test_cookbook_has_all_recipes():
-    assert PAGE.count("```c\n") == len(RECIPES) == 16
-    assert list(TEMPLATES) == ["guests.html", "layout.html", "products.html"]
+    assert PAGE.count("```c\n") == len(RECIPES) == 17
+    assert list(TEMPLATES) == ["guests.html", "layout.html", "products.html", "album.html"]
 
 
 def test_basket_recipe_stores_a_struct(server):
@@ -128,6 +133,34 @@ def test_downloads_recipe_serves_ranges_and_etags(server):
     assert server.get("/report", fields=[("Range", "bytes=0-3"), ("If-Range", report["ETag"])]).text == "1,1\n"
     assert server.get("/pages/news", fields=[("If-None-Match", '"version-7"')]).status == 304
     assert server.get("/pages/news").text == "<h1>Version 7</h1>\n"
+
+
+def test_album_recipe_serves_the_photos_of_users(server):
+    assert server.get("/album").status == 401
+    cookies = {}
+
+    def ask(target, body=None, *fields):
+        method = "POST" if body is not None else "GET"
+        answer = server.get(target, method, [*fields, ("Cookie", "; ".join(f"{k}={v}" for k, v in cookies.items()))], body or b"")
+        cookies.update(line.partition(";")[0].split("=", 1) for line in answer.all("Set-Cookie"))
+        return answer
+
+    assert ask("/members/log-in", b"user=ana&password=open+sesame", FORM).status == 303
+    kind = ("Content-Type", "multipart/form-data; boundary=xyz")
+    form = '--xyz\r\nContent-Disposition: form-data; name="csrf_token"\r\n\r\n{}\r\n' \
+           '--xyz\r\nContent-Disposition: form-data; name="photo"; filename="T\u00f6pfe <1>.png"\r\n\r\n12345\r\n--xyz--'
+    assert ask("/album", form.format("x").encode(), kind).status == 403
+    token = re.search(r'name="csrf_token" value="([^"]+)"', ask("/album").text)[1]
+    saved = ask("/album", form.format(token).encode(), kind)
+    assert (saved.status, saved["Location"]) == (303, "/album"), saved.text
+    link, name = re.search(r'<a href="(/album/[0-9a-f]{32})">(.*)</a>', ask("/album").text).groups()
+    photo = ask(link)
+    assert name == "Töpfe &lt;1&gt;.png" and (photo.status, photo.text) == (200, "12345")
+    assert photo["Content-Disposition"].startswith("attachment") and photo["Content-Type"] == "application/octet-stream"
+    part = ask(link, None, ("Range", "bytes=1-2"), ("If-Range", photo["ETag"]))
+    assert (part.status, part.text) == (206, "23")
+    assert ask(link, None, ("If-None-Match", photo["ETag"])).status == 304
+    assert server.get(link).status == 401 and ask("/album/none").status == 404
 
 
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-dev.so").exists(), reason="this build has no monkey run")

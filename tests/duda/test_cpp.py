@@ -158,8 +158,15 @@ DUDA_SERVICE(macros, DUDA_GROUP("/items", items));
 """
 OPTIONS = r"""
 #include <duda.h>
+#include <duda/auth.h>
+#include <duda/oidc.h>
 #include <duda/sql.h>
 #include <duda/topic.h>
+
+[[maybe_unused]] static const duda_basic_auth users = DUDA_BASIC_AUTH(.realm = "users", .find = nullptr);
+[[maybe_unused]] static const duda_token_auth tokens = DUDA_TOKEN_AUTH(.find = nullptr, .header = "X-Key");
+[[maybe_unused]] static const duda_session_auth members = DUDA_SESSION_AUTH(.login = "/in");
+[[maybe_unused]] static const duda_oidc_login login = DUDA_OIDC_LOGIN(.provider = "main");
 
 DUDA_TOPIC_DECLARE(news);
 DUDA_TOPIC_FAMILY_DECLARE(rooms);
@@ -173,7 +180,7 @@ struct place {
 };
 static const duda_schema_field place_fields[] = {
     DUDA_STRING(place, city, .max_length = 20),
-    DUDA_INTEGER(place, zip, .optional = true, DUDA_MAXIMUM(99999), .presence_offset = DUDA_PRESENCE(place, has_zip)),
+    DUDA_INTEGER(place, zip, DUDA_OPTIONAL(place, has_zip), DUDA_MAXIMUM(99999)),
 };
 static const duda_schema place_schema = DUDA_SCHEMA(place, place_fields, .allow_unknown = true);
 

@@ -166,7 +166,7 @@ def start(monkey, site, package, top, **how):
 def check_refused(server, message):
     answer = server.get("/")
     assert answer.status == 503 and not answer.all("WWW-Authenticate")
-    server.err.wait_for(r"call\(\) in \S+ answered -126 \(Required key not available\): .*" + message)
+    server.err.wait_for(r"call\(\) in \S+ answered -ENOKEY \(Required key not available\): .*" + message)
 
 
 @contextlib.contextmanager
@@ -190,7 +190,7 @@ def test_socket_without_permission_is_503(monkey, site, package):
     with forbidden_socket() as path:
         server = start(monkey, site, package, SECTIONS[package].format(path), server="User nobody")
         check_refused(server, "")
-    server.allow("Permission denied", "refused", "answered -126")
+    server.allow("Permission denied", "refused", "answered -ENOKEY")
 
 
 @pytest.mark.parametrize("package", SECTIONS)

@@ -61,14 +61,14 @@ def lines(server, path):
     before, seen = len(server.log), server.log.count("other() in ")
     server.get(path)
     server.get("/other")
-    server.err.wait_for(r"other\(\) in .* answered -5", count=seen + 1)
+    server.err.wait_for(r"other\(\) in .* answered -EIO", count=seen + 1)
     return [line for line in server.log[before:].splitlines() if "() in " in line and "other()" not in line]
 
 
 def test_error_reason_is_logged_once(server):
     found = lines(server, "/returned")
-    assert len(found) == 1 and "answered -121 (Remote I/O error): the printer says: no paper (request " in found[0]
-    assert len(lines(server, "/released")) == 1 and "answered -5 (Input/output error): the printer says: released" in server.log
+    assert len(found) == 1 and "answered -EREMOTEIO (Remote I/O error): the printer says: no paper (request " in found[0]
+    assert len(lines(server, "/released")) == 1 and "answered -EIO (Input/output error): the printer says: released" in server.log
 
 
 def test_status_from_500_is_logged_with_the_reason(server):

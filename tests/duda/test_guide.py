@@ -119,6 +119,8 @@ def test_every_name_for_users_of_other_frameworks_exists():
             found = re.search(rf"^## \\?{re.escape(name)[:-2]}", keys, re.MULTILINE) or name in keys
         elif value := re.fullmatch(r"\{\{#?@(\w+)\}\}", name):
             found = f"| `@{value[1]}` |" in declared
+        elif tag := re.match(r"\{\{(\w+) ", name):
+            found = f"`{{{{{tag[1]} " in declared
         else:
             found = name in ("html", "return 404;", '"/issues/:id<int>"', "/.duda/doc")
         if not found:

@@ -54,6 +54,7 @@ static mk_str make_page(struct duda_ctx *d) { return duda_sprintf(d, "page %d", 
 """, 'DUDA_SERVICE(NAME, DUDA_GET("/NAME/:key", show, ""));'),
     "sql": ("sql: databases", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show, ""));'),
     "rows": ("Rows as structs", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", add, ""), DUDA_GET("/NAME", find, ""));'),
+    "issues": ("Optional, NULL and PATCH", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", create), DUDA_PATCH("/NAME/:id<int>", change));'),
     "export": ("Large results", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", export, ""));'),
     "csv": ("CSV", 0, ["sql", "csv"], """
 struct good {
@@ -138,7 +139,8 @@ def test_code_blocks_work_with_real_servers(monkey, site):
     folder = site.path.parent
     (folder / "migrations").mkdir()
     (folder / "migrations/1-goods.sql").write_text(
-        "CREATE TABLE goods (id INTEGER, name TEXT, price INTEGER); INSERT INTO goods VALUES (1, 'lamp', 30), (2, 'sofa', 300);")
+        "CREATE TABLE goods (id INTEGER, name TEXT, price INTEGER); INSERT INTO goods VALUES (1, 'lamp', 30), (2, 'sofa', 300);"
+        "CREATE TABLE issues (id INTEGER PRIMARY KEY, title TEXT NOT NULL, due TEXT, owner INTEGER);")
     programs = {"/usr/bin/convert": script(folder / "convert", 'echo "$@"; cat'),
                 "/usr/sbin/sendmail": script(folder / "sendmail", f"cat >{folder}/part && mv {folder}/part {folder}/sent")}
 
@@ -172,6 +174,15 @@ def test_code_blocks_work_with_real_servers(monkey, site):
         desk = {"id": 3, "name": "desk", "price": 19.5}
         assert server.get("/rows", "POST", fields=[("Content-Type", "application/json")], body=json.dumps(desk).encode()).status == 201
         assert json.loads(server.get("/rows?name=desk").text) == [desk] and server.get("/rows?name=none").text == "[]"
+        as_json = [("Content-Type", "application/json")]
+        assert server.get("/issues", "POST", as_json, b'{"title":"Roof","due":"2026-05-01","owner":3}').status == 201
+        for patch, expected in (({"title": "Paint"}, {"title": "Paint", "due": "2026-05-01", "owner": 3}),
+                                ({"due": None}, {"title": "Paint", "owner": 3}),
+                                ({"owner": None}, {"title": "Paint"})):
+            changed = server.get("/issues/1", "PATCH", as_json, json.dumps(patch).encode())
+            assert json.loads(changed.text) == {"id": 1} | expected
+        assert server.get("/issues/1", "PATCH", as_json, b'{"title":null}').status == 422
+        assert server.get("/issues/2", "PATCH", as_json, b"{}").status == 404
         assert server.get("/export").text == "lamp\nsofa\ndesk\n"
         table = server.get("/csv")
         assert (table.text, table["Content-Disposition"]) == ("1,lamp,30.00\r\n2,sofa,300.00\r\n3,desk,19.50\r\n", 'attachment; filename="goods.csv"')

@@ -314,6 +314,29 @@ def test_deployed_tracker_serves_and_reloads(monkey, deployed):
     assert ">Tickets<" in server.get("/").text
 
 
+@NEEDS_RELEASE
+def test_deployed_tracker_works_under_a_prefix(monkey, deployed):
+    """All links, forms and redirects of the pages lead to the service, which [ROUTES] mounts at /tracker."""
+    conf = (TRACKER / "11-deploy/production.conf").read_text()
+    server = monkey(args=["-c", deployed(conf + "\n[ROUTES]\n    /tracker/* tracker\n")], program=RELEASE)
+    user = UserAgent(server)
+    assert server.get("/tracker/new", fields=[("Accept", "text/html")])["Location"] == "/tracker/log-in?next=/tracker/new"
+    assert server.get("/new").status == 404
+    user.get("/tracker/sign-up")
+    answer = user.post("/tracker/sign-up", name="ana", email="ana@example.org", password=PASSWORD)
+    assert (answer.status, answer["Location"]) == (303, "/tracker/")
+    user.get("/tracker/")
+    answer = user.post("/tracker/new", title="Prefix", text="")
+    paths, links = [answer["Location"]], set()
+    assert re.fullmatch(r"/tracker/issues/\d+", paths[0])
+    for path in ("/tracker/", "/tracker/sign-up", "/tracker/log-in", paths[0]):
+        links |= set(re.findall(r'(?:href|action|EventSource\()="?([^" >]+)', user.get(path).text))
+    assert len(links) >= 9 and all(link.startswith("/tracker/") for link in links), links
+    for link in links - {"/tracker/live"}:
+        assert user.get(link).status in (200, 405), link
+    assert user.post("/tracker/log-out")["Location"] == "/tracker/"
+
+
 def production(tmp_path, text):
     """Replaces the folders of the page about production by those of the test."""
     for before, after in (("/srv/tracker/html", tmp_path / "tracker/html"), ("/srv/tracker", tmp_path / "tracker"),
@@ -325,6 +348,7 @@ def production(tmp_path, text):
 @NEEDS_RELEASE
 @pytest.mark.processes("an embedded server starts no process group")
 def test_configurations_for_production_serve(monkey, deployed, tmp_path):
+    assert "\n    install -d /srv/tracker/html\n" in PRODUCTION, "the DocumentRoot of the configuration"
     plain, isolated = (block for block in blocks(PRODUCTION, "    ") if block.startswith("[") and "[HOST]" in block)
     key = re.search(r"`(head -c 32 [^>]*> )/etc/monkey/session.keys", PRODUCTION.replace("\n", " "))[1]
     subprocess.run(f"{key}{tmp_path}/tracker/session.keys", shell=True, check=True)

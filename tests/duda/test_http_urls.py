@@ -104,6 +104,15 @@ def test_unknown_names_are_errors_at_once(monkey, site):
         assert time.monotonic() - began < 15
 
 
+def test_rejected_port_is_named(monkey, site):
+    with Backend() as backend:
+        caller = start(monkey, site, f"    AllowHosts *\n{LOOPBACK}")
+        r = caller.call(url=url(backend, host="localhost"))
+        assert r.errno == errno.EPERM and f"permits the host only with the port 80: an entry with the port, such as `localhost:{backend.at[1]}`" in r.error, r
+        r = caller.call(url=url(backend, scheme="https", host="localhost"))
+        assert r.errno == errno.EPERM and "only with the port 443" in r.error, r
+
+
 # ---- Redirects ----
 
 def test_redirects_are_checked_at_each_hop(monkey, site):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import services
+from client import Closed
 from proc import wait_until
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
@@ -92,6 +93,50 @@ static int outside(struct duda_ctx *d)
     return duda_next(d) == -EALREADY ? duda_puts(d, "refused\n") : 500;
 }
 
+/* ---- Responses that start before the middleware is finished ---- */
+
+static int late_around(struct duda_ctx *d)
+{
+    int result = duda_next(d);
+    int e = duda_header_set(d, "X-Late", MK_STR("around"));
+    return e ? e : result;
+}
+
+static int late_after(struct duda_ctx *d)
+{
+    return duda_header_set(d, "X-Late", MK_STR("after"));
+}
+
+static int outer_sees(struct duda_ctx *d)
+{
+    int result = duda_next(d);
+    duda_log(d, MK_LOG_WARN, "the outer function sees %d", result);
+    return result;
+}
+
+static int lines(struct duda_ctx *d)
+{
+    int64_t n = 0;
+    int e = duda_param_int(d, "n", &n) ? 0 : 400;
+    for (int64_t i = 0; i < n && !e; i++)
+        e = duda_puts(d, "0123456789abcde\n");
+    return e ? e : duda_query_or(d, "end", "0")[0] - '0' ? -EIO : 0;
+}
+
+static int stream(struct duda_ctx *d)
+{
+    int e = 0;
+    for (int i = 0; i < 3 && !e; i++)
+        e = duda_sse_send(d, &(struct mk_sse_event){.data = MK_STR("tick")});
+    return e;
+}
+
+static int fails(struct duda_ctx *d)
+{
+    int result = duda_next(d);
+    return result ? result : -EIO;
+}
+
 /* ---- Attached data ---- */
 
 static const char user, other;
@@ -160,6 +205,10 @@ DUDA_ROUTES(around,
     DUDA_AROUND(transaction),
     DUDA_REQUIRE(has_key, 403, .data = "sesame"),
     DUDA_GET("/:how", answer, "Answers.", .deadline_ms = 5000));
+DUDA_ROUTES(late,
+    DUDA_AROUND(outer_sees), DUDA_AROUND(late_around), DUDA_GET("/lines/:n<int>", lines), DUDA_GET("/stream", stream));
+DUDA_ROUTES(late_header, DUDA_AFTER(late_after), DUDA_GET("/lines/:n<int>", lines), DUDA_GET("/stream", stream));
+DUDA_ROUTES(failing, DUDA_AROUND(fails), DUDA_GET("/lines/:n<int>", lines));
 DUDA_ROUTES(wrong, DUDA_GET("/outside", outside), DUDA_AROUND(twice), DUDA_GET("/twice/:how", answer));
 DUDA_ROUTES(values, DUDA_BEFORE(find_user), DUDA_GET("/who", who), DUDA_GET("/replace", replace));
 DUDA_SERVICE(middle,
@@ -168,6 +217,9 @@ DUDA_SERVICE(middle,
     DUDA_GROUP("/keys", keys),
     DUDA_GROUP("/around", around),
     DUDA_GROUP("/wrong", wrong),
+    DUDA_GROUP("/late", late),
+    DUDA_GROUP("/late-header", late_header),
+    DUDA_GROUP("/failing", failing),
     DUDA_GROUP("/values", values),
     DUDA_GET("/counts", counts));
 """
@@ -197,6 +249,12 @@ def test_middleware_reads_the_data_of_its_entry(server):
     assert server.get("/large/show?n=3").status == 200
     assert server.get("/keys/show").status == 403
     assert server.get("/keys/show", fields=KEY)["X-After"] == "keys"
+
+
+def test_middleware_does_not_run_without_a_route(server):
+    for path, method, status in (("/keys/none", "GET", 404), ("/keys/show", "DELETE", 405)):
+        answer = server.get(path, method, KEY)
+        assert answer.status == status and "X-After" not in answer
 
 
 def test_handler_reads_the_data_of_its_route(server):
@@ -232,6 +290,38 @@ def test_around_function_encloses_later_guards(server):
 def test_handler_runs_only_once(server):
     assert server.get("/wrong/twice/done").text == "done\n"
     assert server.get("/wrong/outside").text == "refused\n"
+
+
+@pytest.mark.parametrize("group, function", [("late", "late_around"), ("late-header", "late_after")])
+@pytest.mark.parametrize("n", [10, 4095, 4096, 65536])
+def test_late_header_does_not_truncate_the_response(server, group, function, n):
+    answer = server.get(f"/{group}/lines/{n}")
+    assert (answer.status, answer.text) == (200, "0123456789abcde\n" * n)
+    assert ("X-Late" in answer) == (n < 4096), "a body of 64 KB starts the response before the middleware runs"
+    if n >= 4096:
+        server.err.wait_for(rf"{function}\(\) in \S*middle.c:\d+: the header comes too late: the response has started")
+
+
+def test_late_header_after_an_event_stream(server):
+    for group, function in (("late", "late_around"), ("late-header", "late_after")):
+        answer = server.get(f"/{group}/stream")
+        assert (answer.status, answer.text.count("data: tick")) == (200, 3)
+        server.err.wait_for(rf"{function}\(\) in \S*middle.c:\d+: the header comes too late")
+    server.err.wait_for("the outer function sees 0")
+
+
+def test_failure_after_the_start_of_the_response_stays_a_failure(server):
+    with server.connect(protocol="h1") as client:
+        client.ask("/late/lines/5000?end=1")
+        with pytest.raises(Closed):
+            client.read()
+    server.err.wait_for(r"lines\(\) in \S*middle.c:\d+ answered -EIO ")
+    server.err.wait_for("the outer function sees -5")
+
+
+def test_log_names_the_middleware_whose_result_replaces_that_of_the_handler(server):
+    assert server.get("/failing/lines/1").status == 500
+    server.err.wait_for(r"fails\(\) in \S*middle.c:\d+ answered -EIO ")
 
 
 def test_attached_data_lives_as_long_as_the_request(server):

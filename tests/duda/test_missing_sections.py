@@ -168,7 +168,7 @@ SECTIONS = {"store": r"\[KV\] or \[REDIS\]", "sql": r"\[SQLITE\] or \[POSTGRES\]
 def server(monkey, tmp_path):
     flags = ["-DDUDA_USE=" + ",".join(f'"duda-{name}"' for name in PACKAGES), *(f"-DHAS_{name.upper()}" for name in PACKAGES)]
     server = monkey(plugins=[services.build(tmp_path, "missing", SOURCE, *flags, packages=PACKAGES)], workers=1)
-    server.allow("there is no", "is loaded, but", f"answered -{errno.ENODEV}")
+    server.allow("there is no", "is loaded, but", "answered -ENODEV")
     return server
 
 
@@ -185,12 +185,12 @@ def test_every_function_reports_the_missing_section(server):
 def test_handler_of_the_guide_is_503_and_names_the_section(server):
     """The handler of the guide uses the result of the lookup without checking it."""
     assert server.get("/guide").status == 503
-    server.err.wait_for(rf"as_the_guide\(\) in \S+ answered -{errno.ENODEV} \(.*\): there is no \[SQLITE\] or \[POSTGRES\] with the Name `main`")
+    server.err.wait_for(r"as_the_guide\(\) in \S+ answered -ENODEV \(.*\): there is no \[SQLITE\] or \[POSTGRES\] with the Name `main`")
 
 
 def test_missing_store_of_jobs_is_named(server):
     assert server.get("/jobs").status == 503
-    server.err.wait_for(rf"enqueue\(\) in \S+ answered -{errno.ENODEV} \(.*\): \[JOBS\] Store main: there is no \[KV\] or \[REDIS\] with this Name")
+    server.err.wait_for(r"enqueue\(\) in \S+ answered -ENODEV \(.*\): \[JOBS\] Store main: there is no \[KV\] or \[REDIS\] with this Name")
 
 
 def test_package_without_a_section_warns_at_startup(server):
@@ -209,6 +209,7 @@ STARTS = r"""
 #include <duda/sql.h>
 #include <duda/memcached.h>
 #include <duda/http.h>
+#include <duda/redis.h>
 #include <duda/smtp.h>
 #include <errno.h>
 #ifdef HAS_KV
@@ -218,7 +219,7 @@ STARTS = r"""
 #endif
 
 static struct duda_store *store;
-static bool is_found[6];
+static bool is_found[7];
 
 static int start(struct mk_worker *worker)
 {
@@ -229,6 +230,7 @@ static int start(struct mk_worker *worker)
     is_found[3] = duda_http_of(worker, NULL);
     is_found[4] = duda_smtp_of(worker, "second");
     is_found[5] = duda_kv_of(worker, NULL);
+    is_found[6] = duda_redis_of(worker, "cache");
     return store ? 0 : -ENODEV;
 }
 
@@ -249,12 +251,21 @@ DUDA_SERVICE(starts, DUDA_START(start), DUDA_GET("/", show));
 @pytest.mark.parametrize("memcached, is_main", [("Name main", 1), ("", 1), ("Name other", 0)])
 def test_packages_are_found_at_the_start_and_null_is_main(monkey, tmp_path, memcached, is_main):
     """A lookup without a name finds the only section or, if there are several, `main`, wherever it is in the configuration."""
-    names = [name for name in PACKAGES if name not in ("redis", "postgres")]
+    names = [name for name in PACKAGES if name != "postgres"]
     flags = ["-DDUDA_USE=" + ",".join(f'"duda-{name}"' for name in names), *(["-DHAS_KV"] if "kv" in names else [])]
     top = (f"[MEMCACHED]\n    Name first\n    Servers 127.0.0.1:1\n[MEMCACHED]\n    {memcached}\n    Servers 127.0.0.1:1\n"
-           "[HTTP_CLIENT]\n    Name only\n    Server 127.0.0.1:1\n[SMTP]\n    Name second\n    Server 127.0.0.1:1\n")
+           "[HTTP_CLIENT]\n    Name only\n    Server 127.0.0.1:1\n[SMTP]\n    Name second\n    Server 127.0.0.1:1\n[REDIS]\n    Name cache\n    Server 127.0.0.1:1\n")
     server = monkey(plugins=[services.build(tmp_path, "starts", STARTS, *flags, packages=names)], workers=1, top=top)
     server.allow("there is no", "is loaded, but")
-    assert server.get("/").text == f"00{is_main}110 value {is_main}"
+    assert server.get("/").text == f"00{is_main}1101 value {is_main}"
     if not is_main:
         server.err.wait_for(r"\[error\].*: there is no \[MEMCACHED\] with the Name `main`: functions that need it return -ENODEV")
+
+
+def test_error_in_a_section_of_duda_is_named_by_its_services(run, tmp_path):
+    source = '#include <duda.h>\nstatic int f(struct duda_ctx *d) { return duda_puts(d, ""); }\nDUDA_SERVICE(plain, DUDA_GET("/", f));\n'
+    service = services.build(tmp_path, "plain", source)
+    (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load {service}\n[SESSIONS]\n    KeyFile {tmp_path}/none\n[HOST]\n    DocumentRoot {tmp_path}\n")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    assert done.code != 0 and "KeyFile" in done.err and "second copy" not in done.err and \
+        "the service `plain` needs Duda, whose settings have an error" in done.err, done.err

@@ -107,7 +107,7 @@ static int find(struct duda_ctx *d, mk_str name, mk_str *hash, struct duda_ident
     return e;
 }
 
-static const struct duda_basic_auth basic = {.find = find};
+static const struct duda_basic_auth basic = DUDA_BASIC_AUTH(.find = find);
 static const struct duda_route_auth people = {.authenticate = duda_auth_basic, .authenticate_data = &basic};
 
 static int who(struct duda_ctx *d)

@@ -31,7 +31,7 @@ static int show(struct duda_ctx *d)
     return e && e != -ENOENT ? e : duda_printf(d, "%s %s\n", user.p ? user.p : "-", note.p ? note.p : "-");
 }
 
-static const struct duda_oidc_login a = {.provider = "a", .on_login = on_login, .home = "/show"}, b = {.provider = "b"}, none = {.provider = "none"};
+static const struct duda_oidc_login a = DUDA_OIDC_LOGIN(.provider = "a", .on_login = on_login, .home = "/show"), b = DUDA_OIDC_LOGIN(.provider = "b"), none = DUDA_OIDC_LOGIN(.provider = "none");
 DUDA_SERVICE(people, DUDA_GET("/show", show), DUDA_GET("/a/in", duda_oidc_log_in, "", .data = &a), DUDA_GET("/a/back", duda_oidc_callback, "", .data = &a),
              DUDA_POST("/a/out", duda_oidc_log_out, "", .data = &a), DUDA_GET("/b/in", duda_oidc_log_in, "", .data = &b),
              DUDA_GET("/b/back", duda_oidc_callback, "", .data = &b), DUDA_GET("/none", duda_oidc_log_in, "", .data = &none));
@@ -148,3 +148,36 @@ def test_http_client_of_a_section_must_exist(monkey, section, clients, name, err
         server.wait()
     assert [("no [HTTP_CLIENT] has the Name" in server.log), ("did you mean" in server.log)] == [errors == ["HttpClient"], meant is not None]
     assert not meant or f"did you mean `{meant}`?" in server.log
+
+
+OIDC = "[OIDC]\n    Issuer http://login.example\n    Client x\n    RedirectUrl http://x/b\n"
+JWT = "[JWT]\n    Audience x\n    Issuer http://x\n    JwksUrl http://login.example/k\n"
+
+
+@pytest.mark.parametrize("section, key", [(OIDC, "Issuer"), (JWT, "JwksUrl")], ids=["oidc", "jwt"])
+@pytest.mark.parametrize("name, meant", [("login.example", None), ("login.exampel", "login.exampel"), ("web", None)])
+def test_http_client_of_a_host_must_exist(monkey, section, key, name, meant):
+    """Without HttpClient, the host of the URL names the section."""
+    client = f"[HTTP_CLIENT]\n    Name {name}\n    AllowHosts x\n"
+    server = monkey(plugins=["upstream", "duda-" + section[1:5].strip("]").lower()], top=client + section, expect_start=name == "login.example")
+    if name == "login.example":
+        return
+    server.exit_code = 3
+    server.wait()
+    line = server.log.split("no [HTTP_CLIENT] has the Name `login.example`")[1].splitlines()[1]
+    assert line.strip().startswith(key), server.log
+    assert ("did you mean" in server.log) == bool(meant) and (not meant or f"did you mean `{meant}`?" in server.log)
+
+
+@pytest.mark.parametrize("store, meant", [("memory", None), ("tokens", None), ("token", "tokens"), ("nothing-of-this-name", None)])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_token_store_must_exist(monkey, tmp_path, store, meant, is_last):
+    parts = [f"[KV]\n    Name tokens\n    Folder {tmp_path}/kv\n", OIDC + f"    TokenStore {store}\n[HTTP_CLIENT]\n    Name login.example\n    AllowHosts x\n"]
+    exists = store in ("memory", "tokens")
+    server = monkey(plugins=["upstream", *(["duda-kv", "duda-oidc"] if is_last else ["duda-oidc", "duda-kv"])], top="".join(parts), expect_start=exists)
+    if exists:
+        return
+    server.exit_code = 3
+    server.wait()
+    assert server.log.count(f"no [KV] or [REDIS] has the Name `{store}`") == 1
+    assert f"TokenStore {store}" in server.log and ("did you mean" in server.log) == bool(meant)

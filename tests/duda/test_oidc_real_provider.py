@@ -42,7 +42,7 @@ def provider(tmp_path, keys, public_url):
 def server(monkey, tmp_path, provider, public_url):
     (tmp_path / "secret").write_text("a secret of the client")
     top = f"[OIDC]\n    Issuer {provider.issuer}\n    Client shop\n    Secret file:{tmp_path / 'secret'}\n    RedirectUrl {public_url}/a/back\n" \
-          f"    PostLogoutUrl {public_url}/show\n    Scope openid profile offline_access\n    TokenStore main\n" \
+          f"    PostLogoutUrl {public_url}/show\n    Scope openid profile offline_access\n    TokenStore memory\n" \
           f"[HTTP_CLIENT]\n    Name {provider.address}\n    Server {provider.address}\n"
     server = monkey(listen=urlsplit(public_url).netloc, top=top, workers=2,
                     plugins=["upstream", "duda-http", "duda-oidc", services.build(tmp_path, "people", SOURCE, packages=["oidc"])])

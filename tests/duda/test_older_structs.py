@@ -33,7 +33,8 @@ static struct mk_upstream *upstream;
 static int load(struct mk_config *config, void **data)
 {
     (void)data;
-    mk_config_enable_subprocesses(config);
+    const struct mk_program program = {.path = "/"};
+    mk_config_allow_program(config, NULL, NULL, OLDER(program));
     const struct mk_upstream_defaults defaults = {.port = 9};
     upstream = mk_upstream_open(config, NULL, "Server", MK_STR("127.0.0.1:9"), OLDER(defaults));
     const struct mk_upstream_dynamic_options hosts = {.max_hosts = 1};
@@ -65,6 +66,10 @@ static void ask_worker(struct mk_worker *w, struct mk_buf *out)
     struct mk_reloads reloads = {0}, *r = OLDER(reloads);
     struct mk_worker_stats stats = {0}, *s = OLDER(stats);
     struct mk_cache_info cache = {0}, *c = OLDER(cache);
+    struct mk_request_observer unset = {0}, *o = OLDER(unset);
+    struct mk_config_order order = {.action = MK_CONFIG_CONFIRM}, *confirm = OLDER(order);
+    mk_worker_observe_requests(w, o);
+    (void)!mk_worker_order_config(w, confirm);
     mk_worker_reloads(w, r, NULL);
     add(out, "reloads", (int64_t)r->done);
     add(out, "stats", mk_worker_stats_at(w, 0, s) && s->pid > 0);

@@ -164,7 +164,7 @@ def test_redis_error_is_logged_without_its_arguments(server, steady):
     found = server.err.wait_for(r"\[REDIS\] main: ERR unknown command.*")[0]
     assert "hidden" not in found and "(NOSUCH)" in found
     server.get("/bare?c=SELECT&a=1")
-    server.err.wait_for(r"answered -95 \(Operation not supported\): \[REDIS\] main, unix:.*: .*")
+    server.err.wait_for(r"answered -EOPNOTSUPP \(Operation not supported\): \[REDIS\] main, unix:.*: .*")
 
 
 def test_redis_pipeline_and_transaction_return_all_replies(server):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routes of services: groups, hosts, middleware that runs before or after handlers, mount paths, and rejected tables."""
 import re
+import shutil
 import signal
 
 import pytest
@@ -263,3 +264,56 @@ def test_reload_with_an_isolated_service_that_has_the_same_route_keeps_the_old_c
     server.tell(signal.SIGHUP)
     server.err.wait_for("match the same requests")
     assert server.get("/same/a").text == "one" and server.get("/two").status == 404
+
+
+OPTIONS = r"""
+#include <duda.h>
+static int ping(struct duda_ctx *d) { return duda_puts(d, "ping\n"); }
+DUDA_ROUTES(group, DUDA_GET("/g", ping, .rate = "1000/second"));
+DUDA_SERVICE(options, DUDA_GET("/", ping, .deadline_ms = 500), DUDA_GET("/a", ping, .tags = "x", .url_name = "a"), DUDA_GET("/b", ping),
+             DUDA_GET("/c", ping, "Pings.", .deadline_ms = 500), DUDA_GROUP("/in", group, .rate = "10/second"), DUDA_GROUP("/more", group, "More."));
+"""
+
+
+@pytest.mark.parametrize("flags", [("-O2",), ("-std=c11", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")], ids=" ".join)
+@pytest.mark.parametrize("compiler", [pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {name} here")) for name in ("gcc", "clang")])
+def test_options_need_no_summary(monkey, tmp_path, monkeypatch, compiler, flags):
+    monkeypatch.setattr(services, "COMPILER", compiler)
+    server = monkey(plugins=[services.build(tmp_path, "options", OPTIONS, *flags)])
+    assert [server.get(path).text for path in ("/", "/a", "/b", "/c", "/in/g", "/more/g")] == 6 * ["ping\n"]
+    assert server.get("/in/g")["RateLimit-Limit"] == "10"
+
+
+SLASHES = r"""
+#include <duda.h>
+static int list(struct duda_ctx *d) { return duda_printf(d, "%s?%s\n", duda_path(d).p, duda_query_or(d, "q", "")); }
+static int none(struct duda_ctx *d) { (void)d; return 404; }
+static int show_error(struct duda_ctx *d) { return duda_printf(d, "error %u\n", duda_error_status(d)); }
+DUDA_ROUTES(items, DUDA_GET("/", list), DUDA_POST("/", list), DUDA_GET("/:id<int>", list), DUDA_GET("/none/", none));
+DUDA_ROUTES(shown, DUDA_ERROR(show_error), DUDA_GET("/", list));
+DUDA_SERVICE(slashes, DUDA_GROUP("/items", items), DUDA_GROUP("/shown", shown), DUDA_GET("/both", list), DUDA_GET("/both/", none), DUDA_GET("/page", list),
+             DUDA_GET("/any/:name", list));
+"""
+
+
+@pytest.mark.parametrize("prefix", ["", "/shop"])
+def test_path_without_a_route_redirects_to_the_one_with_another_slash(monkey, site, tmp_path, prefix):
+    site.add("any/file/index.html", "static")
+    server = monkey(plugins=[services.build(tmp_path, "slashes", SLASHES)], sections=f"[ROUTES]\n    {prefix}/* slashes\n" if prefix else "")
+
+    def ask(path, method="GET"):
+        answer = server.get(prefix + path, method, body=b"")
+        return answer.status, next(iter(answer.all("Location")), None)
+
+    assert ask("/items") == (308, prefix + "/items/") and ask("/items", "POST") == (308, prefix + "/items/")
+    assert ask("/items?q=a%20b&c") == (308, prefix + "/items/?q=a%20b&c")
+    assert ask("/page/") == (308, prefix + "/page") and ask("/items/7/") == (308, prefix + "/items/7")
+    assert ask("/shown") == (308, prefix + "/shown/"), "before the error handlers"
+    assert server.get(prefix + "/shown/x").text == "error 404\n"
+    assert ask("/items", "DELETE")[0] in (404, 405) and ask("/items/7/", "POST")[0] in (404, 405)
+    assert [ask(path)[0] for path in ("/both", "/both/", "/items/none/", "/items/none", "/nothing", "/nothing/", "/items/x/")] == [200, 404, 404, 308, 404, 404, 404]
+    assert server.get(prefix + "/items/").text == "/items/?\n"
+    for path in (f"/{prefix}/page/", f"/%2e{prefix}/page/", f"/\\{prefix}/page/"):
+        assert not any(re.match(r"/[/\\]", location) for location in server.get(path).all("Location")), path
+    if not prefix:
+        assert server.get("/any/file/").text == "static", "files take precedence over the redirect"

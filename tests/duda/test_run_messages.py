@@ -78,7 +78,7 @@ def server(start, src):
     ("/staff/page", 403, r"is_staff\(\) in \S*guarded.c:\d+, a guard of show\(\), returned false: responding with 403"),
     ("/checked/?result=401", 401, r"check\(\) in \S*guarded.c:\d+, a guard of show\(\), returned 401"),
     ("/checked/?result=503", 503, r"check\(\) in \S*guarded.c:\d+, a guard of show\(\), returned 503"),
-    ("/checked/?result=-13", 403, r"check\(\) in \S*guarded.c:\d+ answered -13 \(Permission denied\)"),
+    ("/checked/?result=-13", 403, r"check\(\) in \S*guarded.c:\d+ answered -EACCES \(Permission denied\)"),
     ("/checked/?own", 404, r"show\(\) in \S*guarded.c:\d+ returned 404"),
     ("/staff/?staff", 200, "shown"),
 ])
@@ -219,3 +219,58 @@ def test_terminal_shows_no_messages_of_internal_servers(server, src):
     assert logged == [], logged
     out = [line for line in re.sub(r"in \d+ ms", "in N ms", server.out.text).splitlines() if not line.startswith("GET ")]
     assert out[0].startswith("Monkey runs ") and out[2:] == ["guarded.c: compiled in N ms"] * 2, out
+
+
+# ---- Warnings of cached objects ----
+
+WARNED = """#include <duda.h>
+static int f(struct duda_ctx *d)
+{
+    int unused = 3;
+    return duda_puts(d, "ok\\n");
+}
+DUDA_SERVICE(warned, DUDA_GET("/", f));
+"""
+WARNING = r"warned\.c:4:9: warning: unused variable"
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler here")
+def test_warnings_are_printed_again_for_objects_from_the_cache(start, run, src, cache, runtime):  # pylint: disable=redefined-outer-name
+    source = src / "warned.c"
+    source.write_text(WARNED)
+    environment = {"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime)}
+    for _ in range(2):
+        done = run("routes", source, environment=environment)
+        assert done.code == 0 and re.search(WARNING, done.err), done
+    for _ in range(2):
+        server = start(source)
+        server.err.wait_for(WARNING)
+        assert server.get("/").text == "ok\n"
+        server.stop()
+    for _ in range(2):
+        done = run("build", "-o", src / "warned.so", source, environment=environment)
+        assert done.code == 0 and len(re.findall(WARNING, done.err)) == 1, done
+    source.write_text(WARNED.replace("    int unused = 3;\n", ""))
+    for _ in range(2):
+        done = run("routes", source, environment=environment)
+        assert done.code == 0 and "warning" not in done.err, done
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler here")
+def test_warnings_of_the_other_sources_are_kept_when_one_changes(run, src, cache, runtime):
+    environment = {"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime)}
+    src.mkdir(exist_ok=True)
+    (src / "warned.c").write_text(WARNED)
+    (src / "other.c").write_text("int other(void);\nint other(void) { return 1; }\n")
+    for text in ("return 1;", "return 2;", "return 2;"):
+        (src / "other.c").write_text(f"int other(void);\nint other(void) {{ {text} }}\n")
+        done = run("routes", src, environment=environment)
+        assert done.code == 0 and len(re.findall(WARNING, done.err)) == 1, done
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler here")
+def test_wrong_format_is_an_error(run, src, cache, runtime):
+    src.mkdir(exist_ok=True)
+    (src / "warned.c").write_text(WARNED.replace('duda_puts(d, "ok\\n")', 'duda_printf(d, "%s", unused)'))
+    done = run("routes", src / "warned.c", environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime)})
+    assert done.code != 0 and "error: format" in done.err, done

@@ -128,3 +128,17 @@ def test_crash_during_startup_has_a_source_line(start, src):
         assert "The service crashed when it was started: SIGSEGV" in page and "fails.c:5: in begin()" in page, page
         assert "duda-dev" not in page and page.count("in begin()") == 1, page
     server.err.wait_for(r"fails.c:5: in begin\(\)")
+
+
+def test_function_of_a_file_beside_the_source_gets_a_hint(run, src, cache, runtime):
+    src.mkdir(exist_ok=True)
+    (src / "main.c").write_text('#include <duda.h>\nint add(int a);\nstatic int f(struct duda_ctx *d) { return duda_printf(d, "%d", add(1)); }\n'
+                                'DUDA_SERVICE(main, DUDA_GET("/", f));\n')
+    environment = {"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime)}
+    done = run("routes", src / "main.c", environment=environment)
+    assert done.code == 1 and "hint" not in done.err, done
+    (src / "main_test.c").write_text("int add(int a);\n")
+    (src / "util.c").write_text("int add(int a);\nint add(int a) { return a + 1; }\n")
+    done = run("routes", src / "main.c", environment=environment)
+    assert done.code == 1 and f"hint: util.c contains `add()`: compile the folder {src} instead of one file" in done.err, done
+    assert run("routes", src, environment=environment).code == 0

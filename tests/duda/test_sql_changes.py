@@ -489,7 +489,7 @@ def test_database_error_is_logged_without_values(monkey, site, backend, request)
     base = start(monkey, site, backend, request)
     base.change("CREATE TABLE t (a INTEGER)")
     assert base.server.get("/bare?sql=SELEC+1").status == 500
-    base.server.err.wait_for(r"bare\(\) in .*asks.c:\d+ answered -121 \(Remote I/O error\): \[" + backend.upper() +
+    base.server.err.wait_for(r"bare\(\) in .*asks.c:\d+ answered -EREMOTEIO \(Remote I/O error\): \[" + backend.upper() +
                              r"\] main: .*SELEC.*\(SELEC 1\) \(request")
     for sql, value in (("INSERT INTO t VALUES (CAST($1 AS integer))", "hidden"), ("SELECT CAST($1 AS integer)", "987654321987654321"),
                        ("SELECT x FROM t WHERE a = $1", "hidden \"x\": \"y"), ("INSERT INTO nosuch VALUES ($1)", "hidden")):

@@ -145,7 +145,24 @@ static int refused(struct duda_ctx *d)
     return e ? e : duda_sql_commit(d, data(d));
 }
 
+static int forget(struct duda_ctx *d)
+{
+    const char *how = duda_query_or(d, "how", "");
+    const struct duda_sql_transaction_options options = {.read_only = strcmp(how, "read") == 0};
+    int e = duda_sql_begin_with(d, data(d), &options);
+    e = e || options.read_only ? e : add(d, 7);
+    if (!e && strcmp(how, "commit") == 0)
+        e = duda_sql_commit(d, data(d));
+    if (e || strcmp(how, "fail") == 0)
+        return e ? e : -EIO;
+    if (strcmp(how, "problem") == 0)
+        return duda_problem(d, 422, "no");
+    e = duda_puts(d, "done\n");
+    return e ? e : strcmp(how, "created") == 0 ? 201 : strcmp(how, "status") == 0 ? 404 : 0;
+}
+
 DUDA_SERVICE(rows,
+    DUDA_GET("/forget", forget),
     DUDA_GET("/list", list, ""), DUDA_GET("/clear", clear, ""), DUDA_GET("/nested", nested, ""), DUDA_GET("/failed", failed_commit, ""),
     DUDA_GET("/read-only", read_only, ""), DUDA_GET("/level", level, ""), DUDA_GET("/repeat", repeat, ""), DUDA_GET("/refused", refused, ""));
 """
@@ -189,6 +206,22 @@ def test_nested_transaction_is_rolled_back_alone(server):
 def test_abandoned_nested_transaction_is_rolled_back_as_a_whole(server):
     assert server.get("/nested?leave=1").status == 204
     wait_until(lambda: server.get("/list").text == "", "the transaction is rolled back")
+
+
+FORGOTTEN = "the handler returned success with an open transaction in the database `main`, which is rolled back: call duda_sql_commit"
+
+
+@pytest.mark.parametrize("how, is_reported", [
+    ("succeed", True), ("created", True), ("read", False), ("commit", False), ("fail", False), ("status", False), ("problem", False)])
+def test_forgotten_commit_is_reported(server, how, is_reported):
+    before = server.log.count(FORGOTTEN)
+    answer = server.get(f"/forget?how={how}")
+    assert answer.status == {"created": 201, "fail": 500, "status": 404, "problem": 422}.get(how, 200)
+    if is_reported:
+        wait_until(lambda: f"GET /forget?how={how} from" in server.log and server.log.count(FORGOTTEN) == before + 1, "a warning")
+    else:
+        assert server.get("/list").status in (200, 204) and server.log.count(FORGOTTEN) == before
+    wait_until(lambda: (server.get("/list").text == "7 ") == (how == "commit"), "the transaction is rolled back")
 
 
 def test_failed_commit_of_a_nested_transaction_keeps_the_outer_one(server, backend):

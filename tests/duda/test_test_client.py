@@ -22,6 +22,7 @@ SERVICE = r"""#define DUDA_USE "duda-sql", "duda-sqlite", "duda-kv", "duda-http"
 #include <stdio.h>
 #include <time.h>
 
+static int n_cancelled, n_closed; /* streams and WebSockets that the client has ended */
 static int count_calls; /* static, so zero at the start of each test */
 
 static int calls(struct duda_ctx *d)
@@ -106,6 +107,7 @@ static int news(struct duda_ctx *d)
         if (e)
             return e;
         e = duda_sleep(d, i == 0 ? 0 : 3600000);
+        n_cancelled += e == -ECANCELED;
         if (e)
             return e;
     }
@@ -130,7 +132,13 @@ static int chat(struct duda_ctx *d)
             duda_websocket_close(w, 4000, MK_STR("so long"));
         else
             e = duda_websocket_send(d, w, m.kind, m.data);
+    n_closed += w != NULL;
     return e;
+}
+
+static int ended(struct duda_ctx *d)
+{
+    return duda_printf(d, "%d %d", n_cancelled, n_closed);
 }
 
 static int now(struct duda_ctx *d)
@@ -178,7 +186,7 @@ DUDA_SERVICE(tested, DUDA_GET("/hook", hook), DUDA_GET("/calls", calls), DUDA_GE
     DUDA_POST("/again", again), DUDA_ANY("/echo", echo), DUDA_GET("/away", away), DUDA_POST("/upload", upload),
     DUDA_GET("/expire", expire), DUDA_GET("/cookies", cookies), DUDA_GET("/deep/cookies", cookies), DUDA_GET("/json", json),
     DUDA_GET("/news", news), DUDA_GET("/chunks", chunks), DUDA_GET("/chat", chat), DUDA_GET("/now", now), DUDA_GET("/insert", insert),
-    DUDA_GET("/keep", keep), DUDA_GET("/price", price));
+    DUDA_GET("/ended", ended), DUDA_GET("/keep", keep), DUDA_GET("/price", price));
 """
 CONF = """[PLUGINS]
     Load duda-sqlite
@@ -336,6 +344,17 @@ DUDA_TEST(open_stream_does_not_delay_the_end)
 {
     duda_expect_status(t, duda_test_stream_response(duda_test_stream_open(t, &(struct duda_test_request){.target = "/news"})), 200);
 }
+DUDA_TEST(client_disconnects)
+{
+    struct duda_test_event event;
+    struct duda_test_stream *s = duda_test_stream_open(t, &(struct duda_test_request){.target = "/news"});
+    duda_expect(t, duda_test_stream_event(s, 5000, &event));
+    duda_test_stream_close(s);
+    struct duda_test_websocket *w = duda_test_websocket_open(t, &(struct duda_test_request){.target = "/chat"});
+    duda_test_websocket_close(w, 4001);
+    duda_test_wait(t, 200);
+    duda_expect_text(t, duda_test_get(t, "/ended").body, "1 1");
+}
 DUDA_TEST(websocket)
 {
     static char large[70000];
@@ -354,7 +373,7 @@ DUDA_TEST(websocket)
     duda_expect(t, !duda_test_websocket_send(w, "late"));
     duda_expect_status(t, duda_test_websocket_response(duda_test_websocket_open(t, &(struct duda_test_request){.target = "/none"})), 404);
 }
-"""), 4)
+"""), 5)
 
 
 def test_clock_is_advanced_and_set(case):

@@ -49,22 +49,31 @@ def odd(tmp_path):
 
 def test_new_creates_a_project_whose_tests_pass(call, monkey, tmp_path):
     done = call("new", "shop")
-    assert done.code == 0 and "monkey run shop.c" in done.out
+    assert done.code == 0 and "monkey run .\n" in done.out
     assert sorted(path.name for path in (tmp_path / "shop").iterdir()) == [
-        ".gitignore", "Makefile", "README.md", "compile_commands.json", "html", "shop.c", "shop.conf", "shop_test.c"]
+        ".gitignore", "Makefile", "README.md", "compile_commands.json", "dev.conf", "html", "shop.c", "shop.conf", "shop_test.c", "templates"]
     commands = json.loads((tmp_path / "shop/compile_commands.json").read_text())
     assert [Path(command["file"]).name for command in commands] == ["shop.c", "shop_test.c"]
     for command in commands:
         subprocess.run([*command["arguments"], "-fsyntax-only"], cwd=command["directory"], check=True)
     done = call("test", folder=tmp_path / "shop")
     assert (done.code, done.out.splitlines()[-3:]) == (0, ["ok shop.greets", "ok shop.computes", "2 tests passed"]), done
+    shop = tmp_path / "shop/shop.c"
+    shop.write_text(shop.read_text().replace("#include <duda.h>\n", '#include "util.h"\n#include <duda.h>\n').replace('"world"', "util_name()"))
+    (tmp_path / "shop/util.h").write_text("const char *util_name(void);\n")
+    (tmp_path / "shop/util.c").write_text('#include "util.h"\nconst char *util_name(void) { return "all"; }\n')
     if shutil.which("make"):
-        subprocess.run(["make", "-s", f"MONKEY={PROGRAM}"], cwd=tmp_path / "shop", check=True, stdout=subprocess.DEVNULL,
+        make = ["make", "-s", f"MONKEY={PROGRAM}"]
+        done = subprocess.run([*make, "test"], cwd=tmp_path / "shop", check=True, capture_output=True, text=True, timeout=2 * SECONDS,
+                              env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)})
+        assert "2 tests passed" in done.stdout
+        subprocess.run(make, cwd=tmp_path / "shop", check=True, stdout=subprocess.DEVNULL,
                        timeout=2 * SECONDS, env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)})
         conf = tmp_path / "shop/shop.conf"
         conf.write_text(conf.read_text().replace("127.0.0.1:2001", "127.0.0.1:0"))
         server = monkey(args=["-c", conf, "-w", "1"])
-        assert server.get("/").text == "hello world\n" and "<h1>shop" in server.get("/about.html").text
+        assert server.get("/").text == "hello all\n" and "<h1>shop" in server.get("/about.html").text
+        assert '<a href="/square/49">' in server.get("/square/7").text
     before = (tmp_path / "shop/shop.c").read_text()
     done = call("new", "shop")
     assert done.code == 1 and "File exists" in done.err and (tmp_path / "shop/shop.c").read_text() == before
@@ -449,7 +458,7 @@ DUDA_ROUTES(staff, DUDA_REQUIRE(is_staff, 403, .security = "session header:X-Key
             DUDA_GET("/log", show, "Log.", .response_types = "text/csv image/png"),
             DUDA_GET("/public", show, "Public.", .security = "", .responses = "200"));
 DUDA_SERVICE(orders, DUDA_GET("/health", show, "Health."), DUDA_GROUP("/staff", staff, "For staff."),
-             DUDA_BEFORE(check_token, .security = "jwt nonsense header:"),
+             DUDA_BEFORE(check_token, .security = "jwt"),
              DUDA_GET("/orders/:id<uint>", show, "Shows.", .response_body = &order, .headers = &match,
                       .response_types = "application/json text/csv", .responses = "200 404"),
              DUDA_POST("/orders", create, "Places.", .request_body = &order, .response_body = &order,
@@ -522,7 +531,7 @@ DUDA_SERVICE(limited, DUDA_GET("/plain", list, "", .responses = "200"),
              DUDA_GET("/rated", list, "", .rate = "1/minute", .responses = "200 303 404"),
              DUDA_GET("/user", list, "", .auth = &users, .responses = "200"),
              DUDA_GET("/token", list, "", .security = "bearer", .responses = "200"),
-             DUDA_GET("/odd", list, "", .security = "nonsense", .responses = "200"),
+             DUDA_GET("/odd", list, "", .security = "", .responses = "200"),
              DUDA_GROUP("/in", inner, "", .rate = "5/hour", .auth = &admins),
              DUDA_GET("/search", list, "", .query = &search, .responses = "200"), DUDA_ERROR(duda_error_problem),
              DUDA_GET("/problem", list, "", .security = "bearer", .responses = "200"));
@@ -691,9 +700,9 @@ def test_doc_page_sends_requests(call, monkey, odd, tmp_path):
     with browser.Browser(tmp_path) as b:
         b.goto(server.url + "/.duda/doc")
         assert b.run("document.querySelectorAll('.card').length") == 8
-        card = '[id="any-get-items-.id"]'
+        card = '[id="op-any-get-items-.id"]'
         assert re.match(r"GET\s+/items/{id}\s+Both\.", b.run(f"document.querySelector('{card}').innerText"))
-        b.goto(server.url + "/.duda/doc?1#any-get-items-.id")
+        b.goto(server.url + "/.duda/doc?1#op-any-get-items-.id")
         b.run(f"document.querySelector('{card} input').value = '12'")
         answer = send(b, card)
         assert answer.startswith("200 OK") and "/items/12" in answer
@@ -714,14 +723,14 @@ def test_doc_page_describes_schemas(monkey, tmp_path):
         text = b.run("document.body.innerText")
         for part in ("query, integer, from 0, to 9", "one of red, blue", "part.weight", "list of string", 'A "group".', "Conflict"):
             assert part in text, part
-        b.run("document.querySelector('#ask [name=\"query:color\"]').value = 'blue'")
-        assert send(b, "#ask").endswith("3 1")
-        assert send(b, "#take").startswith("200")
-        body = b.run("JSON.parse(document.querySelector('#take textarea').value)")
+        b.run("document.querySelector('#op-ask [name=\"query:color\"]').value = 'blue'")
+        assert send(b, "#op-ask").endswith("3 1")
+        assert send(b, "#op-take").startswith("200")
+        body = b.run("JSON.parse(document.querySelector('#op-take textarea').value)")
         assert body["part"] == {"weight": 0.1, "tags": ["text"]} and body["color"] == "red"
-        b.run("document.querySelector('#take textarea').value = '{'; document.querySelector('#take textarea').dispatchEvent(new Event('input', {bubbles: true}))")
-        assert "JSON" in b.run("document.querySelector('#take .note.bad').innerText")
-        assert send(b, "#take").startswith("400") and '"pointer"' in b.run("document.querySelector('#take .content').innerText")
+        b.run("document.querySelector('#op-take textarea').value = '{'; document.querySelector('#op-take textarea').dispatchEvent(new Event('input', {bubbles: true}))")
+        assert "JSON" in b.run("document.querySelector('#op-take .note.bad').innerText")
+        assert send(b, "#op-take").startswith("400") and '"pointer"' in b.run("document.querySelector('#op-take .content').innerText")
 
 
 def test_doc_page_authorizes_requests(monkey, tmp_path):
@@ -729,33 +738,33 @@ def test_doc_page_authorizes_requests(monkey, tmp_path):
     (tmp_path / "orders.c").write_text(ORDERS)
     server = serve_doc_page(monkey, tmp_path, tmp_path / "orders.c")
     with browser.Browser(tmp_path) as b:
-        b.goto(server.url + "/.duda/doc#create")
+        b.goto(server.url + "/.duda/doc#op-create")
         assert b.run("document.title") == "Orders" and "1.4.0" in b.run("document.querySelector('h1').innerText")
-        assert send(b, "#create").startswith("401")
+        assert send(b, "#op-create").startswith("401")
         b.run("document.getElementById('authorize').click()")
         assert b.run("[...document.querySelectorAll('legend')].map(e => e.textContent)") == [
             "session (cookie __Host-orders-session)", "header_X-Key (header X-Key)", "jwt (bearer)", "basic", "bearer", "query_key (query key)", "cookie_c (cookie c)"]
         b.run("""(() => { const e = document.querySelector('#authorization form').elements; e['jwt:value'].value = 't'; e['header_X-Key:value'].value = 'sesame';
                  e['basic:user'].value = "a'b"; e['basic:password'].value = 'ü'; document.querySelector('#authorization .send').click(); })()""")
         b.wait_for("document.getElementById('authorize').textContent == 'Authorized (3)'")
-        b.run("document.querySelector('#create textarea').value = JSON.stringify({name: \"it's <b>\", count: 5})")
-        assert send(b, "#create").startswith("201 Created")
-        assert b.run("JSON.parse(document.querySelector('#create .content').innerText)") == {"name": "it's <b>", "count": 5}
-        check_curl(b, "#create", "HTTP/1.1 201", "it's <b>")
-        b.goto(server.url + "/.duda/doc?again#attach")
+        b.run("document.querySelector('#op-create textarea').value = JSON.stringify({name: \"it's <b>\", count: 5})")
+        assert send(b, "#op-create").startswith("201 Created")
+        assert b.run("JSON.parse(document.querySelector('#op-create .content').innerText)") == {"name": "it's <b>", "count": 5}
+        check_curl(b, "#op-create", "HTTP/1.1 201", "it's <b>")
+        b.goto(server.url + "/.duda/doc?again#op-attach")
         assert b.run("document.getElementById('authorize').textContent") == "Authorized (3)"
-        b.run("""(() => { const files = new DataTransfer(); files.items.add(new File(['12345'], 'a;b.png')); const f = document.querySelector('#attach form');
+        b.run("""(() => { const files = new DataTransfer(); files.items.add(new File(['12345'], 'a;b.png')); const f = document.querySelector('#op-attach form');
                  f.elements['form:photo'].files = files.files; f.elements['form:name'].value = 'me'; })()""")
-        assert send(b, "#attach").endswith("me 5")
+        assert send(b, "#op-attach").endswith("me 5")
         (tmp_path / "a;b.png").write_text("12345")
-        check_curl(b, "#attach", "HTTP/1.1 200", "me 5", tmp_path)
+        check_curl(b, "#op-attach", "HTTP/1.1 200", "me 5", tmp_path)
         for card, field, wanted in (("show-get-basic", "Authorization: Basic YSdiOsO8", 401), ("show-get-staff-log", "X-Key: sesame", 200)):
-            b.goto(f"{server.url}/.duda/doc?{card}#{card}")
-            assert send(b, "#" + card).startswith(str(wanted))
-            assert field in b.run(f"document.querySelector('#{card} .curl').innerText")
+            b.goto(f"{server.url}/.duda/doc?{card}#op-{card}")
+            assert send(b, "#op-" + card).startswith(str(wanted))
+            assert field in b.run(f"document.querySelector('#op-{card} .curl').innerText")
         b.run("document.getElementById('authorize').click(); document.querySelector('#authorization [value=forget]').click()")
         b.wait_for("document.getElementById('authorize').textContent == 'Authorize'")
-        assert send(b, "#show-get-staff-log").startswith("403")
+        assert send(b, "#op-show-get-staff-log").startswith("403")
 
 
 def check_curl(b, card, *parts, folder=None):
@@ -776,19 +785,19 @@ def test_doc_page_works_with_the_keyboard_and_on_a_phone(monkey, tmp_path):
         assert b.run("document.activeElement.id") == "search"
         for letter in "staff log":
             press(b, letter, letter)
-        assert b.run(cards) == ["show-get-staff-log"]
+        assert b.run(cards) == ["op-show-get-staff-log"]
         press(b, "x", "x")
         assert b.run(cards) == [] and b.run("document.getElementById('nothing').checkVisibility()")
         press(b, "Escape", code=27)
         assert len(b.run(cards)) == 9
-        while b.run("document.activeElement.closest('.card')?.id") != "create":
+        while b.run("document.activeElement.closest('.card')?.id") != "op-create":
             press(b, "Tab", code=9)
         press(b, "Enter", "\r", 13)
-        b.wait_for("!!document.querySelector('#create form')")
+        b.wait_for("!!document.querySelector('#op-create form')")
         while b.run("document.activeElement.name") != "body":
             press(b, "Tab", code=9)
         b.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", windowsVirtualKeyCode=13, modifiers=2)
-        b.wait_for("document.querySelector('#create .status')?.innerText.startsWith('401')")
+        b.wait_for("document.querySelector('#op-create .status')?.innerText.startsWith('401')")
         b.look(width=390, height=800, dark=True, mobile=True)
         b.run("document.querySelectorAll('.card, .card details').forEach(c => { c.open = true; })")
         b.wait_for("document.querySelectorAll('.card form').length == 9")
@@ -807,9 +816,9 @@ def test_doc_page_of_a_folder_knows_its_path(monkey, tmp_path):
     (folder / "other.c").write_text((folder / "shop.c").read_text().replace("SERVICE(shop", "SERVICE(other"))
     server = serve_doc_page(monkey, tmp_path, folder)
     with browser.Browser(tmp_path) as b:
-        b.goto(server.url + "/shop/.duda/doc#show")
-        assert send(b, "#show").endswith("/items")
-        assert "/shop/items'" in b.run("document.querySelector('#show .curl').innerText")
+        b.goto(server.url + "/shop/.duda/doc#op-show")
+        assert send(b, "#op-show").endswith("/items")
+        assert "/shop/items'" in b.run("document.querySelector('#op-show .curl').innerText")
 
 
 def test_doc_page_shows_streams_and_files(monkey, tmp_path):
@@ -837,13 +846,13 @@ DUDA_SERVICE(stream, DUDA_GET("/stream", stream, "Streams."), DUDA_GET("/picture
 """)
     server = serve_doc_page(monkey, tmp_path, tmp_path / "stream.c")
     with browser.Browser(tmp_path) as b:
-        b.goto(server.url + "/.duda/doc#stream")
-        b.run("document.querySelector('#stream form').requestSubmit()")
-        b.wait_for("document.querySelector('#stream .content')?.textContent.split('tick').length > 3")
-        b.run("document.querySelector('#stream .stop').click()")
-        b.wait_for("document.querySelector('#stream .output').innerText.includes('Stopped after')")
-        b.goto(server.url + "/.duda/doc?1#bytes")
-        assert "3 bytes" in send(b, "#bytes") and b.run("document.querySelector('#bytes a[download]').href.startsWith('blob:')")
+        b.goto(server.url + "/.duda/doc#op-stream")
+        b.run("document.querySelector('#op-stream form').requestSubmit()")
+        b.wait_for("document.querySelector('#op-stream .content')?.textContent.split('tick').length > 3")
+        b.run("document.querySelector('#op-stream .stop').click()")
+        b.wait_for("document.querySelector('#op-stream .output').innerText.includes('Stopped after')")
+        b.goto(server.url + "/.duda/doc?1#op-bytes")
+        assert "3 bytes" in send(b, "#op-bytes") and b.run("document.querySelector('#op-bytes a[download]').href.startsWith('blob:')")
 
 
 def test_error_page_reloads_after_the_fix(monkey, odd, tmp_path):
@@ -859,3 +868,33 @@ def test_error_page_reloads_after_the_fix(monkey, odd, tmp_path):
         assert "<i>retrun</i>" in b.run("document.body.innerText") and "odd.c:5" in b.run("document.body.innerText")
         odd.write_text(SERVICE)
         b.wait_for("document.body.innerText == '/any </script>'")
+
+
+COLLIDING = r"""
+#define DUDA_USE "duda-auth"
+#include <duda.h>
+#define H(name) static int name(struct duda_ctx *d) { return duda_puts(d, #name); }
+H(list) H(search) H(server) H(authorize) H(nothing) H(operations) H(secret)
+DUDA_ROUTES(inner, DUDA_GET("/secret", secret, .hidden = true, .tags = "hidden"));
+DUDA_SERVICE(colliding, DUDA_ASSETS("/static"), DUDA_BEFORE(duda_csrf_check), DUDA_GET("/list", list), DUDA_POST("/list", list, .url_name = "list"), DUDA_GET("/search", search),
+             DUDA_GET("/server", server), DUDA_GET("/authorize", authorize), DUDA_POST("/nothing", nothing), DUDA_GET("/operations", operations),
+             DUDA_GROUP("", inner), DUDA_GET("/nothing", secret, .hidden = true));
+"""
+
+
+def test_doc_page_shows_handlers_whose_names_are_ids_of_the_page(monkey, tmp_path):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets/a.css").write_text("a{}")
+    (tmp_path / "colliding.c").write_text(COLLIDING)
+    server = serve_doc_page(monkey, tmp_path, tmp_path / "colliding.c")
+    assert server.get("/secret").text == "secret" and server.get("/nothing", "POST", body=b"").status == 403
+    with browser.Browser(tmp_path) as b:
+        b.look(width=390, height=800, dark=False, mobile=True)
+        for name in ("search", "server", "authorize", "operations", "nothing"):
+            b.goto(f"{server.url}/.duda/doc?{name}#op-{name}")
+            assert b.run(f"document.getElementById('op-{name}').checkVisibility() && document.getElementById('op-{name}').open"), name
+        texts = b.run("[...document.querySelectorAll('.card summary code')].filter(c => c.checkVisibility()).map(c => c.innerText)")
+        assert sorted(texts) == sorted(["/list", "/list", "/search", "/server", "/authorize", "/nothing", "/operations"])
+        assert "hidden" not in b.run("document.body.innerText")
+        assert send(b, "#op-nothing").startswith("200 OK"), "the page has a CSRF token"
+        assert b.console == []

@@ -55,6 +55,16 @@ def test_websocket_that_reconnects_gets_what_it_missed(start, path):
     wait_until(lambda: stranger.seen == ["GAP", *numbers(0, 21)], "an unknown ID is a gap")
 
 
+def test_callbacks_publish_and_use_the_websocket_of_the_server(start):
+    server = start()
+    publisher, subscriber = Socket(server, "/callbacks", reconnects=False), Socket(server, "/callbacks", reconnects=False)
+    publisher.socket.send("say to all")
+    wait_until(lambda: publisher.seen == subscriber.seen == ["to all"], "all subscribers get the message")
+    publisher.socket.send("raw")
+    wait_until(lambda: publisher.seen == ["to all", "sent by the server"], "only this client gets the message")
+    assert subscriber.seen == ["to all"]
+
+
 def test_client_without_a_message_gets_those_published_while_it_is_away(start):
     """The first line of the server contains the position of the client."""
     server = start()

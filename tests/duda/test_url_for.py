@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""duda_url_for(): URLs from the names of routes."""
+"""duda_url_for(), {{url_for}} in templates, and duda_mount_url(): URLs of routes and paths of a service."""
 import re
 import shutil
 
@@ -69,6 +69,13 @@ def test_url_for_returns_urls_that_lead_to_the_route(links):
     assert server.get(url(server, "page", name="a%20b%3F%25")).text == "page a b?%\n"
     assert server.get(url(server, "file", name="x/y%3Fz")).text == "file x/y?z\n"
     assert server.get(url(server, "item", number=7)).text == "item 7\n"
+
+
+def test_encoded_slash_in_a_segment_stays_encoded(links):
+    server = links()
+    for path in ("/pages/a%2Fb", "/pages/a%252Fb"):
+        assert server.get(path).text == "page a%2Fb\n"
+    assert server.get("/files/a/b").text == "file a/b\n"
 
 
 @pytest.mark.parametrize("route, query", [("none", {}), ("twice", {}), ("item", {}), ("item", {"id": "x"}), ("item", {"id": "1x"}), ("item", {"id": ""}),
@@ -152,3 +159,75 @@ def test_monkey_run_shows_a_wrong_route_name_like_a_compiler(start, src):
     n = server.err.text.count("duda_url_for")
     assert server.get("/a").status == 200 and n == len(USES_WARNINGS)
     assert server.err.text.count("duda_url_for") == n, "the new version has no wrong name"
+
+
+# ---- Templates ----
+
+PAGES = r"""
+#include <duda.h>
+
+static int item(struct duda_ctx *d)
+{
+    return duda_render(d, "item.html", duda_value_members({"id", duda_value_text(duda_param(d, "id"))},
+                                                          {"next", duda_value_text(duda_query(d, "next"))}));
+}
+static int manual(struct duda_ctx *d) { return duda_redirect(d, 303, duda_mount_url(d, duda_query(d, "to"))); }
+DUDA_ROUTES(inner, DUDA_GET("/:id", item, "", .url_name = "item"));
+DUDA_SERVICE(pages, DUDA_GROUP("/items", inner), DUDA_GET("/manual", manual), DUDA_GET("/a", manual, "", .url_name = "twice"));
+"""
+ITEM = '<a href="{{url_for "item" id=id q=next tab="a&b" n=7}}">{{{url_for "manual"}}}</a>'
+
+
+@pytest.fixture
+def pages(monkey, tmp_path):
+    def start(template, expect_start=True, **how):
+        (tmp_path / "templates").mkdir()
+        (tmp_path / "templates/item.html").write_text(template)
+        return monkey(plugins=[services.build(tmp_path, "pages", PAGES)], expect_start=expect_start, **how)
+    return start
+
+
+@pytest.mark.parametrize("path, prefix", [("/*", ""), ("/shop/*", "/shop"), ("/ä/*", "/%C3%A4")], ids=str)
+def test_template_links_contain_the_prefix_of_the_mount(pages, path, prefix):
+    server = pages(ITEM, sections=f"[ROUTES]\n    {path} pages\n")
+    assert server.get(f"{prefix}/items/x%3Fy").text == f'<a href="{prefix}/items/x%3Fy?tab=a%26b&amp;n=7">{prefix}/manual</a>'
+    assert server.get(f"{prefix}/items/1?next=%22").text == f'<a href="{prefix}/items/1?q=%22&amp;tab=a%26b&amp;n=7">{prefix}/manual</a>'
+    for to, wanted in (("/manual/a?b", f"{prefix}/manual/a?b"), ("//other/x", "//other/x"), ("https://other/x", "https://other/x")):
+        assert server.get(f"{prefix}/manual?to={to}")["Location"] == wanted
+
+
+@pytest.mark.parametrize("tag, wanted", [('{{url_for "itme"}}', 'url_for "itme": no route has this name'),
+                                         ('{{url_for "item" di=7}}', 'url_for "item": the pattern needs the parameter `id`')], ids=str)
+def test_template_links_to_missing_routes_are_warned_about_at_load(pages, tag, wanted):
+    server = pages("<p>\n  " + tag)
+    server.err.wait_for(re.escape(f"warning: templates/item.html, line 2, column 3: {wanted}"))
+    assert "itme" not in tag or "did you mean `item`?" in server.log
+    server.allow("url_for")
+    assert server.get("/items/1").text == "<p>\n  "
+
+
+def test_malformed_template_links_are_errors_at_startup(pages):
+    server = pages("<p>\n  {{url_for item}}", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert "templates/item.html, line 2, column 3: `url_for` needs the name of a route in quotes" in server.log, server.log
+
+
+def test_template_link_whose_value_does_not_match_is_empty_in_production(pages):
+    server = pages('<a href="{{url_for "item" id=next}}">')
+    server.allow("url_for")
+    assert server.get("/items/1").text == '<a href="">' and server.get("/items/1?next=..").text == '<a href="">'
+    server.err.wait_for(r'url_for\("item"\): the pattern does not allow the value of the parameter `id`')
+    assert server.get("/items/1?next=2").text == '<a href="/items/2">'
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler here")
+def test_monkey_run_shows_the_tag_whose_link_is_wrong(start, src):
+    (src / "templates").mkdir()
+    (src / "templates/item.html").write_text("<a>\n{{url_for \"item\" id=next}}")
+    (src / "pages.c").write_text(PAGES)
+    server = start(src / "pages.c")
+    server.allow("url_for|item.html")
+    assert server.get("/items/1?next=2").text == "<a>\n/items/2"
+    assert server.get("/items/1?next=..").status == 500
+    server.err.wait_for("item.html, line 2, column 1: `item` has no URL with these parameters")

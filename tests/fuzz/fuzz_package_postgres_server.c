@@ -43,15 +43,20 @@ mk_str mk_config_copy(struct mk_config *c, mk_str text)
     return mk_str_of(buffer, text.len);
 }
 
-void mk_config_allow_path(struct mk_config *c, mk_str path)
+void mk_config_allow_path(struct mk_config *c, const void *section, const char *key, mk_str path)
 {
-    (void)c;
+    (void)c, (void)section, (void)key;
     MK_ASSERT(path.len);
 }
 
-void mk_config_allow_resolver(struct mk_config *c)
+void mk_config_allow_connect(struct mk_config *c, const void *section, const char *key, uint16_t port)
 {
-    (void)c;
+    (void)c, (void)section, (void)key, (void)port;
+}
+
+void mk_config_allow_resolver(struct mk_config *c, const void *section, const char *key)
+{
+    (void)c, (void)section, (void)key;
     allows_names = true;
 }
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every public function has a caller: in another file of the server, a plugin, Duda, a tool or an example. A released function
 must be kept forever, and one called only by its own file and by tests serves no user. A mention in a guide is not a call.
+
+Services, which call Duda, are outside this tree: each public function of Duda has a test or an example.
 """
 import re
 import sys
@@ -16,8 +18,6 @@ FOLDERS = ("src", "plugins", "duda", "tools", "examples", "bindings")
 
 # Public functions that have no caller in this tree, and their purpose for other programs.
 KEPT = {
-    "mk_num_parse_double": "a plugin reads a number of a client, whatever the locale",
-    "mk_cookie_next": "a program that lists the cookies of a browser",
     "mk_config_allow_trust_store": "a plugin with a TLS client needs the system's certificates in its sandbox",
     "mk_sse_stream_last_id": "it resumes after a reconnection",
     "mk_sse_stream_queued": "it skips clients that are too slow",
@@ -27,36 +27,20 @@ KEPT = {
     "mk_request_form_error": "it logs why a form was refused",
     "mk_json_as_bool": "an embedding program reads JSON; Duda has values of its own",
     "mk_json_as_double": "numbers of such a document",
-    "mk_json_as_int": "integers of such a document",
-    "mk_json_as_string": "strings of such a document",
     "mk_json_at": "elements of such a document",
     "mk_json_find": "values of such a document by path",
-    "mk_json_get": "members of such a document",
     "mk_json_is_null": "values that such a document may lack",
-    "mk_json_status": "the status for a document that is refused",
     "mk_json_value_write": "it passes a part of a document on",
-    "mk_json_reader_string": "a parser of its own that needs no NUL",
-    "mk_request_json": "it receives a document",
     "mk_request_multipart": "it receives uploads of any size",
-    "mk_request_query_form": "it reads names and values of the query",
     "mk_upload_read": "it reads the files of a form",
     "mk_request_trailer": "a handler of its own needs the checksum that follows an upload",
     "mk_response_was_sent": "a handler that fails late must know whether it may still set a status",
     "mk_server_add_plugin": "an embedding program brings a plugin",
-    "mk_server_address": "an embedding program shows the addresses of its configuration file",
-    "mk_server_listener_fd": "an embedding program hands its sockets over",
-    "mk_server_replace_certificate": "an embedding program renews a certificate",
-    "mk_server_pause_accepting": "an embedding program protects a backend that is overloaded",
-    "mk_server_resume_accepting": "the end of such a pause",
-    "mk_server_set_accept_filter": "an embedding program decides on clients",
     "mk_server_set_error_handler": "an embedding program responds to errors itself",
-    "mk_server_unlisten": "an embedding program closes a listener",
     "mk_stat_alloc_failures": "a plugin that shows statistics can say that some are missing",
-    "mk_test_client_received": "the bytes of a response, for tests of what nothing else shows",
     "mk_test_client_use_http2": "tests of embedding programs over HTTP/2",
-    "mk_websocket_ping": "the wire has it; on_pong reports the answer",
+    "mk_worker_request_reload": "plugins whose own files change, such as those of another ACME client",
     "mk_websocket_send_part": "a message that is not in memory as a whole",
-    "mk_websocket_subprotocol": "a plugin that offers several must learn which one the client took",
 }
 
 
@@ -83,6 +67,27 @@ def uncalled(root):
     return sorted(name for name in names if not callers.get(name))
 
 
+DUDA_FUNCTION = re.compile(r"^MK_API\b[^;{(]*?\b(duda_\w+)\(", re.MULTILINE)
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def unused_of_duda(root):
+    """Returns the public functions of Duda that only their defining file mentions: neither a test nor the code of a guide, an
+    example, a package, or a macro or inline function calls them."""
+    names, word = set(), re.compile(r"\bduda_\w+")
+    for path in house.files(root, ("duda/include",), (".h",)):
+        names |= set(DUDA_FUNCTION.findall(abi.COMMENT.sub("", house.read(path))))
+    for path in house.files(root, ("duda", "tests", "examples", "tools", "docs/guide"), (".c", ".h", ".py", ".cc", ".md", ".sh", ".txt", ".in")):
+        text = house.read(path)
+        if path.suffix in (".c", ".h"):
+            text = re.sub(r"MK_API\b[^;{}]*;", "", abi.COMMENT.sub("", text))
+        elif path.suffix == ".md":
+            text = "\n".join(FENCED.findall(text))
+        names -= {name for name in set(word.findall(text)) & names
+                  if path.suffix != ".c" or not re.search(rf"^\w[^;={{}}()]*\b{name}\([^;{{}}]*\)\n?\{{", text, re.MULTILINE)}
+    return sorted(names)
+
+
 def judge(found, kept):
     return [f"{name} has no caller: remove it, or say in check_callers.py why it stays" for name in found if name not in kept]
 
@@ -95,7 +100,7 @@ def check(args):
     found = uncalled(args.root)
     for name in needless(found, KEPT):
         house.note(f"{name} has callers, or is gone: its line in check_callers.py may go")
-    return judge(found, KEPT)
+    return judge(found, KEPT) + [f"{name} has neither a test nor an example" for name in unused_of_duda(args.root)]
 
 
 def self_test(test):
@@ -115,6 +120,15 @@ def self_test(test):
     test.expect("a reason for a prefix", found(kept=["mk_"]), "^mk_a has no caller")
     test.expect("an inline function", found(**{"include/monkey/b.h": "static inline int mk_c(void)\n{\n    return mk_a(1);\n}\n"}))
     test.expect("a declaration of another header", found(**{"include/monkey/b.h": "MK_API int mk_a(int x);\n"}), "^mk_a has no caller")
+    duda = {"duda/include/duda/x.h": "MK_API int duda_x(void);\n#define DUDA_Y() duda_y()\nMK_API int duda_y(void);\n",
+            "duda/service/x.c": "int duda_x(void)\n{\n    return 1;\n}\n"}
+
+    def unused(**more):
+        return [f"{name} unused" for name in unused_of_duda(test.tree(duda | more))]
+
+    test.expect("a function of Duda without a test", unused(**{"docs/guide/x.md": "`duda_x()`\n"}), "^duda_x unused$")
+    test.expect("a function of Duda with a test", unused(**{"tests/duda/test_x.py": "return duda_x();\n"}))
+    test.expect("a function of Duda in a guide", unused(**{"docs/guide/x.md": "```c\nreturn duda_x();\n```\n"}))
     test.expect("a reason too many", needless(["mk_a"], ["mk_a", "mk_b"]), "^mk_b$")
 
 

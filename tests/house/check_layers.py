@@ -35,6 +35,12 @@ def check_layer_includes(root):
     return complaints
 
 
+def check_layer_folders(root):
+    top = root / "src"
+    return [f"src/{path.name}: house.py does not know this layer" for path in (sorted(top.iterdir()) if top.is_dir() else [])
+            if path.is_dir() and path.name not in house.LAYERS]
+
+
 def check_guest_includes(root):
     complaints = []
     for folder, public in GUESTS.items():
@@ -228,8 +234,8 @@ def check_plugin(name, paths, ours, public):
 
 
 def check_includes(root):
-    return (check_layer_includes(root) + check_guest_includes(root) + check_vendor_includes(root) +
-            check_duda_folders(root) + check_file_rings(root))
+    return (check_layer_folders(root) + check_layer_includes(root) + check_guest_includes(root) +
+            check_vendor_includes(root) + check_duda_folders(root) + check_file_rings(root))
 
 
 def check(args):
@@ -318,6 +324,10 @@ def self_test(test):
     test.expect("nghttp2 elsewhere", judge({"src/http/a.c": "#include <nghttp2/nghttp2.h>\n"}), "in src/http2frame only")
     test.expect("a layer of a plugin that looks down", judge({"src/upstream/a.c": '#include "cgi/cgi.h"\n#include "event/loop.h"\n'}))
     test.expect("a layer of a plugin that looks at the server", judge({"src/upstream/a.c": '#include "web/dispatch.h"\n'}), "upstream may not include")
+    test.expect("the recorder looks down", judge({"src/recorder/a.c": '#include "web/exchange.h"\n'}))
+    test.expect("the recorder looks up", judge({"src/recorder/a.c": '#include "setup/config.h"\n'}), "recorder may not include setup")
+    test.expect("the recorder from outside", judge({"src/setup/a.c": '#include "recorder/a.h"\n'}), "setup may not include recorder")
+    test.expect("an unknown layer", judge({"src/attic/a.c": ""}), "src/attic: house.py does not know")
     test.expect("a layer of a plugin from outside", judge({"src/server/a.c": '#include "upstream/pool.h"\n'}), "server may not include")
     test.expect("HTTP/2 from a file that is built with it", judge({"src/lib/test_client/h2_client.c": '#include "http2frame/hpack.h"\n'}))
     test.expect("HTTP/2 from its neighbor", judge({"src/lib/test_client/a.c": '#include "http2frame/hpack.h"\n'}), "is for src/http2 only")

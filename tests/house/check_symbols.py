@@ -28,7 +28,7 @@ def read_table(path, flags, _):
 
 # Maps LAYER/FILE to an additional prefix of its names.
 ALSO = {"server/features": "mkabout", "http/header": "mktrailer", "upstream/upstream": "mkplugin", "upstream/handler_cgi": "mkplugin",
-        "upstream/handler_proxy": "mkplugin", "websocket/websocket": "mkplugin"}
+        "upstream/handler_proxy": "mkplugin", "websocket/websocket": "mkplugin", "recorder/recorder": "mkplugin"}
 
 
 def nouns(layer, stem):

@@ -31,6 +31,12 @@ mk_str stored;
 int find_token(struct duda_ctx *context, mk_str token_hash, struct duda_identity *identity);
 duda_fn list_orders, delete_order;
 /* ---- duda/body.h ---- */
+struct issue {
+    int64_t owner;
+};
+extern const struct duda_schema issue_schema;
+struct duda_sql_db *db = NULL;
+int64_t id = 1;
 struct duda_value value;
 const char *name = "";
 /* ---- duda/cors.h ---- */
@@ -144,6 +150,9 @@ bool password_is_right(struct duda_ctx *context);
 struct job {
     mk_str payload;
 } *job = NULL;
+/* ---- duda/span.h ---- */
+struct order *order = NULL;
+int price_order(struct duda_ctx *context, struct order *o);
 /* ---- duda/sql.h ---- */
 duda_sql_transaction_fn move_money;
 int transfer = 0;
@@ -158,6 +167,7 @@ mk_str user;
 /* ---- duda/subprocess.h ---- */
 mk_str text;
 /* ---- duda/task.h ---- */
+duda_fn send_welcome;
 struct mine {
     struct duda_ctx *task;
 } *mine = NULL;

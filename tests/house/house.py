@@ -19,8 +19,9 @@ SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 # From the lowest level upwards; layers of the same level do not use each other.
 FLOORS = (("base",), ("os", "http", "conf"), ("event", "cgi", "readers", "http2frame"), ("files",), ("web", "tls", "websocket"), ("connection", "logs"),
           ("setup", "http2"), ("worker",), ("server", "lib"))
-# Layers for plugins depend on FLOORS[:3], and no core layer depends on them.
-WING = ("upstream", "http2client")
+# Layers for plugins, on which no core layer depends, and the layers that each may use.
+WING = {"upstream": {"upstream"}.union(*FLOORS[:3]), "http2client": {"http2client", "upstream"}.union(*FLOORS[:3]),
+        "recorder": {"recorder"}.union(*FLOORS[:5])}
 LAYERS = (*(layer for floor in FLOORS for layer in floor), *WING)
 # Layers that a build may omit: no other layer may include their headers.
 OPTIONAL = ("http2", "http2client", "tls")
@@ -33,10 +34,9 @@ FOREIGN = {"build", "__pycache__", "node_modules"}
 
 
 def below(layer):
-    """Returns the layers that `layer` may use: itself and all layers on lower levels. A layer in WING may use FLOORS[:3] and the
-    layers listed before it in WING."""
+    """Returns the layers that `layer` may use: the layers listed in WING, or else itself and all lower layers."""
     if layer in WING:
-        return set(WING[: WING.index(layer) + 1]).union(*FLOORS[:3])
+        return WING[layer]
     height = next(i for i, floor in enumerate(FLOORS) if layer in floor)
     return {layer}.union(*FLOORS[:height])
 

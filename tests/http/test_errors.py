@@ -282,7 +282,7 @@ def test_error_page_has_time_and_reference_for_5xx(monkey, site):
     when = r"<small>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC"
     assert re.search(when + "</small>", missing)
     number = re.search(when + r", reference ([0-9a-f]{8})</small>", broken)[1]
-    server.err.wait_for(rf"500: /broken, reference {number}$")
+    server.err.wait_for(rf"GET /broken from 127\.0\.0\.1: status 500, reference {number}$")
     for page in (missing, broken):
         assert "Monkey" not in page and "behind" not in page
 

@@ -8,9 +8,9 @@ from monkey import ROOT
 from package import call
 
 CYCLES = ROOT / "tools" / "bench" / "libraries" / "cycles.c"
-# The total including mapped pages of the library's file is larger, and varies by 100 KB: around each
-# page, the kernel maps up to 64 KB that are in the page cache.
-KB = {"cycles": 64, "own": 192, "with files": 640}
+# The total including mapped pages of the library's file is larger and varies: around each page, the kernel maps
+# up to 64 KB that are in the page cache. Measured: 608 to 664 KB.
+KB = {"cycles": 64, "own": 192, "with files": 720}
 
 
 @pytest.fixture(scope="module")

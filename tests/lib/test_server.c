@@ -552,6 +552,7 @@ static void plugin_that_starts_programs_is_a_warning(void **state)
     unsigned port;
     struct mk_server *s = server_with("GET /hello", respond_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "cgi"), 0);
+    assert_int_equal(mk_server_set(s, "ROUTES", "/cgi/*", "cgi"), 0);
     assert_int_equal(mk_server_start(s, 1), 0);
     assert_holds(mk_server_error(s), "`cgi` starts subprocesses, which libmonkey does not support");
     mk_server_free(s);

@@ -10,7 +10,7 @@ import time
 import pytest
 from cryptography import x509
 
-from acme import MARKS, NEW, state, wait_for, world  # noqa: F401 (fixtures)
+from acme import MARKS, NEW, shown, state, wait_for, world  # noqa: F401 (fixtures)
 from certificates import make_authority
 from monkey import SECONDS
 
@@ -113,18 +113,6 @@ def test_acme_runs_as_user_of_workers(world, state, tmp_path):
 # ---- Over TLS ----
 
 
-def shown(world, name="www.example.test"):
-    """Returns the certificate that clients of that name receive, or None if the handshake fails."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    try:
-        with socket.create_connection((world.loopback.address, world.tls), SECONDS) as plain:
-            with context.wrap_socket(plain, server_hostname=name) as c:
-                return x509.load_der_x509_certificate(c.getpeercert(True))
-    except (ssl.SSLError, ConnectionError):
-        return None
-
-
 def get_trusted(world, name="www.example.test"):
     """Returns the response to a client that trusts Pebble and verifies the certificate."""
     context = ssl.create_default_context(cadata=world.pebble.root())
@@ -220,6 +208,7 @@ def test_acme_restart_requests_nothing_new(world, state):
     server = world.start()
     server.err.wait_for(NEW.format("www.example.test"))
     serial = state.certificate("www.example.test").serial_number
+    wait_for(lambda: (state / "renewal/www.example.test.json").exists())  # the helper has asked for the renewal time
     server.stop()
     log = world.pebble.out.text
     server = world.start("RenewAfter 95", server="LogLevel debug\n")

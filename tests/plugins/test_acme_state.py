@@ -3,6 +3,7 @@
 import os
 import pwd
 import re
+import signal
 import stat
 import subprocess
 import tempfile
@@ -36,8 +37,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def start(monkey, folder):
-    def run(state="lib/monkey/acme", **how):
-        return monkey(root="site", server="User nobody", host="ServerName example.org", plugins=["acme"],
+    def run(state="lib/monkey/acme", user="User nobody", **how):
+        return monkey(root="site", server=user, host="ServerName example.org", plugins=["acme"],
                       listen=["127.0.0.1:0 tls"], top=f"""
 [ACME]
     AgreeToTerms on
@@ -119,7 +120,7 @@ def test_acme_folder_with_foreign_files_is_not_chowned(start, folder, name):
 def test_acme_every_state_file_is_chowned(start, folder):
     header = (ROOT / "plugins/acme/helper/store.h").read_text()
     names = re.findall(r'^#define ACME_\w+ +"([^"]+)"', header, re.MULTILINE)
-    assert len(names) == 7
+    assert len(names) == 9
     for name in [*names, "lock", ".new-account.key"]:
         if "." in name or name == "lock":
             (folder / name).write_text("")
@@ -158,7 +159,7 @@ def test_acme_unreachable_folder_is_warned_of(start, folder):
     (folder / "lib").mkdir(mode=0o700)
     server = start()
     assert f"workers run as nobody and cannot search the folder {folder / 'lib'}" in server.err.text
-    server.err.wait_for(rf"acme: workers cannot access the folder {folder}/lib/monkey/acme: Permission denied")
+    server.err.wait_for(rf"acme: workers cannot access the folder {folder}/lib/monkey/acme: Permission denied; the folder or one above it does not admit them")
     assert "could not be started" not in server.err.text
 
 
@@ -170,3 +171,76 @@ def test_acme_owner_is_repaired_at_next_start(start, folder):
     server = start(wrapper=capabilities())
     wait_until(lambda: set(owners(state).values()) == {NOBODY.pw_uid}, "the owner")
     has_run(server)
+
+
+AS_NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+
+
+@pytest.mark.parametrize("wrapper", [[], AS_NOBODY], ids=["root", "nobody"])
+def test_acme_without_user_accepts_its_own_folder_again(start, folder, tmp_path, wrapper):
+    """The plugin reloads the server after each new certificate."""
+    if wrapper:
+        if subprocess.run([*wrapper, "test", "-x", str(PROGRAM)], check=False).returncode:
+            pytest.skip("nobody cannot execute the program")
+        folder.chmod(0o777)
+        for path in (tmp_path, *list(tmp_path.parents)[:3]):
+            path.chmod(path.stat().st_mode | 0o055)
+    server = start("acme", user="", wrapper=wrapper)
+    has_run(server)
+    assert set(owners(folder / "acme").values()) == {NOBODY.pw_uid if wrapper else 0}
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert "StateFolder" not in server.err.text and "belongs to" not in server.err.text
+
+
+def rejected(start, state):
+    server = start(state, expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    return server.err.text
+
+
+@pytest.mark.parametrize("owner", ["root", "nobody"])
+def test_acme_link_of_another_user_changes_no_owner(start, folder, owner):
+    """The workers' user could exchange a folder in its own folder for a link to one of root, and would become its owner."""
+    (folder / "victim/http-01").mkdir(parents=True)
+    (folder / "lib").mkdir()
+    (folder / "lib/acme").symlink_to(folder / "victim")
+    os.chown(folder / "lib/acme", pwd.getpwnam(owner).pw_uid, -1, follow_symlinks=False)
+    if owner == "root":
+        has_run(start("lib/acme"))
+        assert set(owners(folder / "victim").values()) == {NOBODY.pw_uid}
+        return
+    assert "another user can replace it or a folder above it" in rejected(start, "lib/acme")
+    assert set(owners(folder / "victim").values()) == {0}
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o777, 0o1777])
+@pytest.mark.parametrize("owner", ["root", "nobody"])
+def test_acme_folder_of_root_below_a_folder_of_another_user(start, folder, owner, mode):
+    """In a folder with the sticky bit, such as /tmp, other users cannot replace the state folder."""
+    (folder / "lib/acme").mkdir(parents=True)
+    (folder / "lib").chmod(mode)
+    os.chown(folder / "lib", pwd.getpwnam(owner).pw_uid, -1)
+    if owner == "root" and mode != 0o777:
+        has_run(start("lib/acme"))
+        assert (folder / "lib/acme").stat().st_uid == NOBODY.pw_uid
+        return
+    assert "its owner is not changed" in rejected(start, "lib/acme")
+    assert (folder / "lib/acme").stat().st_uid == 0
+
+
+def test_acme_creates_folder_below_a_folder_of_the_workers_user(start, folder):
+    (folder / "lib").mkdir()
+    os.chown(folder / "lib", NOBODY.pw_uid, -1)
+    has_run(start("lib/acme"))
+    assert set(owners(folder / "lib/acme").values()) == {NOBODY.pw_uid}
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o702])
+def test_acme_folder_that_other_users_can_write_to_is_rejected(start, folder, mode):
+    (folder / "acme").mkdir()
+    (folder / "acme").chmod(mode)
+    os.chown(folder / "acme", NOBODY.pw_uid, -1)
+    text = rejected(start, "acme")
+    assert f"other users can write to the folder {folder / 'acme'}" in text and f"`chmod go-w {folder / 'acme'}`" in text

@@ -341,4 +341,4 @@ def test_shell_sessions_are_logged(start):
     it.server.err.wait_for("has connected", 3)
     assert len(re.findall("has connected", it.server.err.text)) == 3
     assert not re.search(rf"shell: process {it.server.pid} ", it.server.err.text)
-    it.server.err.wait_for(r"shell: process \d+ of user \d+, group \d+ requests a reload")
+    it.server.err.wait_for(r"process \d+ of user \d+ requests a reload")

@@ -515,7 +515,7 @@ def test_isolated_memory_limit_ends_worker(isolate, tmp_path):
 def test_isolated_worker_whose_memory_is_full_is_replaced(isolate, tmp_path):
     """A leak would otherwise make all requests fail until the next reload. A single handler that requests too much memory does not replace a worker."""
     server = isolate("Memory 100M", of=compile_to(tmp_path, objects=RELEASED), program=proc.RELEASE)
-    server.allow("out of memory", "the memory is full", r"answered -12 ")
+    server.allow("out of memory", "the memory is full", r"answered -ENOMEM ")
     first = server.get("/guest/pid").text
     assert server.get("/guest/eat").status == 503 and server.get("/guest/pid").text == first
     while server.get("/guest/leak").status == 200:
@@ -551,7 +551,7 @@ def leak_all(server, pid):
 @pytest.mark.skipif(not (RELEASED / "monkey-duda.so").exists(), reason="the release is not built, and sanitizers need all memory")
 def test_full_memory_replaces_only_its_worker_and_not_at_once_again(monkey, tmp_path):
     server = monkey(plugins=[compile_to(tmp_path, objects=RELEASED)], program=proc.RELEASE, workers=2, sections=LOADED)
-    server.allow("out of memory", "the memory is full", r"answered -12 ", "requests its replacement too soon")
+    server.allow("out of memory", "the memory is full", r"answered -ENOMEM ", "requests its replacement too soon")
     for pid in (server.pid, *workers_of(server)):
         resource.prlimit(pid, resource.RLIMIT_DATA, (100 << 20, 100 << 20))
     with contextlib.ExitStack() as stack:

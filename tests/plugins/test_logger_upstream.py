@@ -164,16 +164,16 @@ def test_received_bytes_are_counted(start, protocol):
 
 @pytest.mark.parametrize("protocol", ["h1-tls", "h2-tls"], indirect=True)
 def test_tls_is_described(start, protocol):
-    server = start(format="%{tls_version}x|%{tls_cipher}x")
+    server = start(format="%{tls_version}x|%{tls_cipher}x|%{tls_group}x")
     server.get("/")
-    version, cipher = line_of(server)
-    assert version == "TLSv1.3" and re.fullmatch(r"TLS_\w+", cipher)
+    version, cipher, group = line_of(server)
+    assert version == "TLSv1.3" and re.fullmatch(r"TLS_\w+", cipher) and re.fullmatch("x25519|X25519MLKEM768", group)
 
 
 def test_plain_connection_has_no_tls(start):
-    server = start(format="%{tls_version}x|%{tls_cipher}x")
+    server = start(format="%{tls_version}x|%{tls_cipher}x|%{tls_group}x")
     server.get("/")
-    assert line_of(server) == ["-", "-"]
+    assert line_of(server) == ["-", "-", "-"]
 
 
 # ---- Formats ----

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live page of the metrics plugin, in a browser."""
+import gzip
 import re
 import signal
 import socket
@@ -16,18 +17,24 @@ def start(monkey, site):
     return starter(monkey, site)
 
 
+def text_of(reply):
+    """Returns the text of a part of the page, which the server sends compressed."""
+    assert reply["Content-Encoding"] == "gzip"
+    return gzip.decompress(reply.body).decode()
+
+
 def test_live_page_has_strict_security_policy(start):
     server = start()
     page = server.get("/live")
     policy = page["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "*" not in policy
     assert page["X-Content-Type-Options"] == "nosniff" and page["Content-Type"] == "text/html; charset=utf-8"
-    assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)|\son\w+=|https?://(?!www\.w3\.org/2000/svg)", page.text)
-    for part, kind in re.findall(r'(?:href|src)="(\?(\w+))"', page.text):
+    assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)|\son\w+=|https?://(?!www\.w3\.org/2000/svg)", text_of(page))
+    for part, kind in re.findall(r'(?:href|src)="(\?(\w+))"', text_of(page)):
         reply = server.get("/live" + part)
         assert reply.status == 200 and reply["Content-Type"].startswith({"style": "text/css", "script": "text/javascript"}[kind])
-        assert "http://" not in reply.text.replace("http://www.w3.org/2000/svg", "") and "https://" not in reply.text
-    assert {part for part, _ in re.findall(r'"(\?(\w+))"', page.text)} == {"?style", "?script"}
+        assert "http://" not in text_of(reply).replace("http://www.w3.org/2000/svg", "") and "https://" not in text_of(reply)
+    assert {part for part, _ in re.findall(r'"(\?(\w+))"', text_of(page))} == {"?style", "?script"}
     assert server.get("/live?other").body == page.body
 
 
@@ -153,6 +160,115 @@ def test_live_page_shows_processor_time(start, page):
     }""")
     assert page.run("document.querySelector('#cpu').textContent") == "CPU 75 %"
     assert page.run("[...document.querySelectorAll('#workers tbody tr')].map(r => r.cells[3].textContent)") == ["25 %", "50 %"]
+
+
+NEXT_EVENT = """{
+    const event = structuredClone(latest);
+    event.now_ms += 1000;
+    %s
+    takeEvent(event);
+    show();
+}"""
+
+
+def test_live_page_processor_time_ignores_worker_without_report(start, page):
+    """A worker is missing from an event while it measures itself. All its CPU time since its start is not that of one second."""
+    server = start(workers=2)
+    page.goto(server.url + "/live")
+    page.wait_for("/^CPU \\d+ %$/.test(document.querySelector('#cpu').textContent)")
+    page.run("source.close()")
+    output = "document.querySelector('#tile-cpu output').textContent"
+    page.run(NEXT_EVENT % "for (const w of event.workers) w.cpu_us += 250e3;")
+    assert page.run(output) == "50 %"
+    page.run(NEXT_EVENT % "event.workers[0].cpu_us += 9e9; delete event.workers[0].cpu_us; event.workers[1].cpu_us += 100e3;")
+    assert page.run(output) == "10 %"
+    page.run(NEXT_EVENT % "event.workers[0].cpu_us = 9e9; event.workers[1].cpu_us += 200e3;")
+    assert page.run(output) == "20 %"
+    assert page.run("document.querySelector('#tile-cpu .scale').textContent") == "0 to 50 %"
+    page.run(NEXT_EVENT % "for (const w of event.workers) delete w.cpu_us;")
+    assert page.run(output) == "–"
+    assert not page.console
+
+
+@pytest.mark.parametrize("look", LOOK)
+def test_live_page_graphs_have_scales_with_units(start, page, look):
+    server = start()
+    page.look(**look)
+    page.goto(server.url + "/live")
+    for _ in range(30):
+        server.get("/")
+    page.wait_for("document.querySelector('#histogram .top') !== null")
+    assert re.fullmatch(r"0 to \d+ requests", page.run("document.querySelector('#histogram .top').textContent"))
+    scale = {name: page.run(f"document.querySelector('#tile-{name} .scale').textContent")
+             for name in ("requests", "connections", "sent", "cpu", "memory", "errors")}
+    assert re.fullmatch(r"0 to [\d.,]+ /s", scale["requests"]) and scale["errors"] == "0 to 0 /s", scale
+    assert re.fullmatch(r"0 to [\d.]+ K?B/s", scale["sent"]) and re.fullmatch(r"0 to \d+ %", scale["cpu"]), scale
+    assert re.fullmatch(r"0 to [\d.]+ MB", scale["memory"]) and re.fullmatch(r"0 to \d", scale["connections"]), scale
+    axes = page.run("[...document.querySelectorAll('.tile .axis')].map(a => { const [from, to] = a.children, box = a.parentNode"
+                    ".querySelector('svg').getBoundingClientRect(), left = from.getBoundingClientRect(), right = to.getBoundingClientRect();"
+                    " return [a.textContent, Math.round(left.left - box.left), Math.round(right.right - box.right), left.right < right.left] })")
+    assert axes == [["5 min ago now", 0, 0, True]] * 7, axes
+    assert page.run("document.querySelectorAll('#tile-requests .grid').length") == 4, "one line for each full minute"
+    assert page.run("document.documentElement.scrollWidth <= innerWidth")
+    assert not page.console
+
+
+def test_live_page_shows_configuration_that_needs_confirmation(start, page):
+    server = start()
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    page.run("source.close()")
+    assert page.run("document.querySelector('#generation').textContent") == "configuration 1"
+    assert page.run("document.querySelector('#problems').hidden")
+    page.run(NEXT_EVENT % "event.generation = 2; event.confirm_at = event.now + 40;")
+    assert page.run("document.querySelector('#generation').textContent") == "configuration 2"
+    assert page.run("document.querySelector('#problems').textContent") == \
+        "the previous configuration returns in 40 s without `monkey confirm`."
+    page.run(NEXT_EVENT % "event.confirm_at = 0;")
+    assert page.run("document.querySelector('#problems').hidden")
+
+
+def test_live_page_shows_workers_whose_memory_is_scarce(start, page):
+    """The plugin memory counts them."""
+    server = start()
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    page.run("source.close()")
+    page.run(NEXT_EVENT % "event.memory = [{limit: 4e8, used: 3.9e8, releasing: 1, shedding: 2, paused: 1}];")
+    assert page.run("document.querySelector('#problems').textContent") == "workers that reject requests, because their memory is scarce: 3."
+    page.run(NEXT_EVENT % "event.memory = [{limit: 4e8, used: 3.9e8, releasing: 1, shedding: 0, paused: 0}];")
+    assert page.run("document.querySelector('#problems').hidden")
+
+
+@pytest.mark.parametrize("look", LOOK)
+def test_live_page_shows_why_health_check_failed(monkey, page, look):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        server = monkey(plugins=["metrics", "proxy"], sections=f"""
+            [UPSTREAM]
+                Name app
+                Server 127.0.0.1:{closed.getsockname()[1]}
+                HealthCheck /health
+                HealthInterval 1
+            [METRICS]
+                Live /live
+            [ROUTES]
+                /app/* proxy http://app
+                /* static
+        """)
+        page.look(**look)
+        page.goto(server.url + "/live")
+        cell = "document.querySelector('#upstreams tbody td')"
+        page.wait_for(f"{cell}?.textContent == 'down, check: refused'")
+        page.run("source.close()")
+        assert page.run("document.documentElement.scrollWidth <= innerWidth")
+        if look.get("mobile"):
+            assert page.run(f"{cell}.getBoundingClientRect().right <= innerWidth - 20"), "the reason is visible without scrolling"
+        down = page.run(f"getComputedStyle({cell}).color")
+        page.run(NEXT_EVENT % "Object.assign(event.upstreams[0], {state: 'ejected', reason: '-'});")
+        assert page.run(f"[{cell}.textContent, getComputedStyle({cell}).color]") == ["ejected", down]
+        page.run(NEXT_EVENT % "Object.assign(event.upstreams[0], {state: 'up', reason: '-'});")
+        assert page.run(f"{cell}.textContent") == "up" and page.run(f"getComputedStyle({cell}).color") != down
 
 
 def test_live_page_numbers_update_and_are_correct(start, page, site):

@@ -6,12 +6,16 @@ import errno
 import os
 import pwd
 import re
+import signal
+import socket
 import subprocess
 import tempfile
+from pathlib import Path
 
 import pytest
 
 from monkey import PROGRAM
+from proc import wait_until
 
 PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-sandbox_exceptions.so"
 ROUTES = "[ROUTES]\n    /* sandbox-exceptions\n"
@@ -82,7 +86,9 @@ def test_sandbox_grant_does_not_override_permissions(granted, tmp_path):
 
 def test_sandbox_grant_for_missing_folder_is_a_warning(granted, tmp_path):
     server, ask = granted("Write none")
-    server.err.wait_for(r"workers cannot write below \S+/none: No such file or directory")
+    line = server.config.read_text().splitlines().index("    Write none") + 1
+    server.err.wait_for(r"workers cannot write below \S+/none: No such file or directory "
+                        rf"\(for Write in \[SANDBOX_EXCEPTIONS\], {server.config}:{line}\)")
     assert ask("mkdir", tmp_path / "none") == DENIED
 
 
@@ -104,9 +110,132 @@ def test_sandbox_grant_allows_trusted_certificates(granted):
     assert ask("read", "/etc/hosts") == DENIED
 
 
+# TCP ports
+
+@pytest.fixture
+def landlock_ports(granted):
+    abi = re.search(rb"Landlock  yes, ABI (\d+)", subprocess.check_output([PROGRAM, "-V"]))
+    if int(abi[1]) < 4:
+        pytest.skip("this kernel cannot restrict TCP ports")
+
+
+@pytest.fixture
+def peers():
+    """Two listening sockets: their ports."""
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        yield one.getsockname()[1], other.getsockname()[1]
+
+
+def test_sandbox_denies_ports_without_a_grant(granted, landlock_ports, peers):
+    _, ask = granted()
+    assert [ask("connect", port) for port in peers] == [DENIED, DENIED]
+    assert ask("bind", 0) == DENIED
+
+
+def test_sandbox_grant_allows_ports(granted, landlock_ports, peers):
+    _, ask = granted(f"Connect {peers[0]}\nBind 1024 0")
+    assert [ask("connect", port) for port in peers] == ["0", DENIED]
+    assert ask("bind", 0) == "0"
+    _, ask = granted(f"Connect {peers[0]} 0")
+    assert [ask("connect", port) for port in peers] == ["0", "0"]
+    assert ask("bind", 0) == DENIED, "a grant to connect allowed binding"
+
+
+def test_sandbox_grant_of_many_ports_stays_a_list(granted, landlock_ports, peers):
+    """No limit turns a long list into a grant for all ports."""
+    many = [port for port in range(10_000, 12_500) if port not in peers]
+    _, ask = granted(f"Connect {' '.join(map(str, many))} {peers[0]}")
+    assert [ask("connect", port) for port in peers] == ["0", DENIED]
+
+
+def test_sandbox_grant_for_names_allows_dns_over_tcp(granted, landlock_ports):
+    _, ask = granted("Names on")
+    assert ask("connect", 53) in ("0", str(errno.ECONNREFUSED))
+    assert ask("connect", 54) == DENIED
+
+
+def test_sandbox_ports_change_with_a_reload(granted, landlock_ports, peers):
+    server, ask = granted(f"Connect {peers[0]}")
+    assert [ask("connect", port) for port in peers] == ["0", DENIED]
+    text = server.config.read_text()
+    assert f"Connect {peers[0]}" in text
+    server.config.write_text(text.replace(f"Connect {peers[0]}", f"Connect {peers[1]}"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    wait_until(lambda: len(server.workers) == 1, "the old one to end")
+    assert [ask("connect", port) for port in peers] == [DENIED, "0"]
+
+
+def test_sandbox_off_restricts_no_ports(granted, peers):
+    _, ask = granted(server="Sandbox off")
+    assert [ask("connect", port) for port in peers] + [ask("bind", 0)] == ["0"] * 3
+
+
+# System calls
+
+EPERM, REFUSED_PROTOCOL, REFUSED_FAMILY, NO_FAST_OPEN = (str(e) for e in (
+    errno.EPERM, errno.EPROTONOSUPPORT, errno.EAFNOSUPPORT, errno.EOPNOTSUPP))
+DENIED_CALLS = {
+    **dict.fromkeys(("process_vm_readv", "unshare", "mount", "open_tree", "bpf", "perf_event_open", "userfaultfd", "keyctl", "io_uring_setup",
+                     "open_by_handle_at", "TIOCSTI", "exec_memory"), EPERM),
+    "clone3": str(errno.ENOSYS), "mptcp": REFUSED_PROTOCOL, "packet": REFUSED_FAMILY, "vsock": REFUSED_FAMILY}
+ALLOWED_CALLS = {"thread": "0", "fork": "0", "own_memory": "0", "netlink": "0", "FIONREAD": str(errno.EBADF)}
+
+
+@pytest.fixture
+def filtered(granted):
+    """Like `granted`, for kernels that filter system calls."""
+    if not re.search(r"^Seccomp:\s", Path("/proc/self/status").read_text(), re.MULTILINE):
+        pytest.skip("this kernel cannot filter system calls")
+    return granted
+
+
+def seccomp_mode(pid):
+    return re.search(r"^Seccomp:\s+(\d)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1]
+
+
+def test_sandbox_denies_system_calls(filtered):
+    server, ask = filtered()
+    assert {name: ask("call", name) for name in DENIED_CALLS} == DENIED_CALLS
+    assert {name: ask("call", name) for name in ALLOWED_CALLS} == ALLOWED_CALLS
+    assert [seccomp_mode(pid) for pid in (server.pid, *server.workers)] == [seccomp_mode("self"), "2"]
+
+
+def test_sandbox_off_filters_no_system_calls(filtered):
+    """Without this check, the calls could fail for other reasons."""
+    server, ask = filtered(server="Sandbox off")
+    for name in ("process_vm_readv", "unshare", "keyctl", "TIOCSTI", "exec_memory", "clone3", "open_tree", "open_by_handle_at"):
+        assert ask("call", name) != DENIED_CALLS[name], name
+    assert {name: ask("call", name) for name in ALLOWED_CALLS} == ALLOWED_CALLS
+    assert [seccomp_mode(pid) for pid in server.workers] == [seccomp_mode("self")]
+
+
+def test_sandbox_ports_cannot_be_evaded(filtered, landlock_ports, peers):
+    """Landlock itself does not see these ways to connect and to listen."""
+    _, ask = filtered(f"Connect {peers[0]}")
+    assert [ask("fastopen", port) for port in peers] == [NO_FAST_OPEN] * 2
+    assert (ask("call", "listen"), ask("call", "mptcp")) == (EPERM, REFUSED_PROTOCOL)
+
+
+def test_sandbox_grants_allow_system_calls(filtered, landlock_ports, peers):
+    _, ask = filtered("Bind 1024")
+    assert (ask("call", "listen"), ask("fastopen", peers[0])) == ("0", NO_FAST_OPEN)
+    _, ask = filtered("Connect 0")
+    assert (ask("call", "listen"), ask("fastopen", peers[0])) == (EPERM, "0")
+
+
+def test_sandbox_filters_system_calls_after_a_reload(filtered):
+    server, ask = filtered()
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    wait_until(lambda: len(server.workers) == 1, "the old one to end")
+    assert ask("call", "unshare") == EPERM and seccomp_mode(server.workers[0]) == "2"
+
+
 def test_sandbox_grants_appear_in_explain_and_log(granted, run, tmp_path):
-    server, _ = granted("Read outside\nWrite inside\nNames on\nTrust on")
-    said = f"read {tmp_path}/outside, write below {tmp_path}/inside, resolve names, read trust anchors"
+    server, _ = granted("Read outside\nWrite inside\nConnect 80 0\nBind 81\nNames on\nTrust on")
+    said = f"read {tmp_path}/outside, write below {tmp_path}/inside, connect to port 80, connect to all ports, " \
+           "bind to port 81, resolve names, read trust anchors"
     printed = run("-T", "-c", server.config).out
     assert f"    Load {PLUGIN}\n    # for it, workers may {said}\n" in printed
     (tmp_path / "again.conf").write_text(printed)

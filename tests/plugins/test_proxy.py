@@ -696,6 +696,8 @@ def test_proxy_refused_upgrade_is_a_response(proxy):
     ("/* proxy http://a:1 x=y", "max_tries, response_timeout, read_timeout or total_timeout"), ("/* proxy http://a:1 cookies", "an option"),
     ("/* proxy http://a:1 forwarded=x", "expected `replace`, `append`, `off` or `local`"),
     ("/* proxy http://a:1 cookies=no", "expected `off` or `on`"), ("/* proxy http://a:1 paths=Raw", "expected `checked` or `raw`"),
+    ("/* proxy http://a:1 timeout=5s", "hint: did you mean `response_timeout`?"), ("/* proxy http://a:1 max_try=1", "hint: did you mean `max_tries`?"),
+    ("/* proxy http://a:1 set=X-Real-IP", "hint: [REQUEST_HEADERS] sets headers of requests"), ("/* proxy http://a:1 forwardd=off", "hint: did you mean `forwarded`?"),
     ("*.x proxy http://a:1/y", "must begin with `/`"), ("/* proxy http://a:1/y?z", "without a query"),
     ("/* proxy http://a:1 hash=cookie", "cookie:NAME")])
 def test_proxy_invalid_configuration_is_rejected(run, tmp_path, route, message):

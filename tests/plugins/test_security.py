@@ -122,6 +122,35 @@ def test_security_rule_order_holds_among_thousands_of_networks(guarded, site):
     assert answers == {200, 403}
 
 
+def test_security_rule_order_holds_among_many_header_rules(guarded, site):
+    """Consecutive rules that test the same header are searched together, but the first match decides."""
+    site.add("a", "text")
+    rng = random.Random(815)
+    words = [f"word{i}" for i in range(12)]
+    rules = []
+    while len(rules) < 200:
+        name = rng.choice(["X-A", "X-B"])
+        rules += [(rng.choice(["Allow", "Deny"]), name, rng.sample(words, rng.choice([1, 1, 2])), rng.choice(["", "", "", "127.0.0.2"]))
+                  for _ in range(rng.choice([1, 2, 3, 30]))]
+    server = guarded(below="".join(f"{verb} header {name} {' '.join(f'*{each}*' for each in values)}{' from ' + source if source else ''}\n"
+                                   for verb, name, values, source in rules))
+
+    def expected(source, fields):
+        for verb, name, values, of in rules:
+            if of in ("", source) and any(each in fields.get(name, "") for each in values):
+                return 200 if verb == "Allow" else 403
+        return 200
+
+    answers = set()
+    for _ in range(100):
+        source = rng.choice(["127.0.0.1", "127.0.0.2"])
+        fields = {name: f"a browser {rng.choice(words + ['other'] * 6)}-9 with a long name"
+                  for name in ("X-A", "X-B") if rng.random() < 0.7}
+        answers.add(wanted := expected(source, fields))
+        assert status(server, "/a", source, fields=fields) == wanted, (source, fields)
+    assert answers == {200, 403}
+
+
 def test_security_network_families_are_separate(guarded, site):
     site.add("index.html", "index")
     path = site.path.parent / "sock"
@@ -372,7 +401,9 @@ def test_security_old_and_new_rules_are_combined(guarded, site):
 WRONG = {
     "Deny": "`Deny` has no value",
     "Forbid /x": "unknown key `Forbid` in [SECURITY]: expected Allow, Deny, deny_hotlink",
-    "Deny secret": "`secret` is not an address or a network: expected 192.0.2.7",
+    "Deny secret": "`secret` is not a condition: expected one of path, contains, from, method, referer, host, scheme, query, header",
+    "Deny User-Agent GPTBot": "`User-Agent` is not a condition: expected one of path, contains, from",
+    "Deny secret.example": "`secret.example` is not an address or a network: expected 192.0.2.7",
     "Deny 10.0.0.1/8": "`10.0.0.1/8` is not an address or a network",
     "Deny from": "`from` is without a value",
     "Deny from method GET": "`from` is without a value",
@@ -402,6 +433,15 @@ def test_security_invalid_configuration_is_rejected_with_location(guarded, line)
     assert re.search(rf"monkey\.conf:\d+:\d+: error: .*{re.escape(WRONG[line])}", server.err.text), server.err.text
     number = int(re.search(r"monkey\.conf:(\d+):", server.err.text)[1])
     assert line in server.config.read_text().splitlines()[number - 1]
+
+
+@pytest.mark.parametrize("line, meant", [("Deny User-Agent GPTBot", "header NAME VALUE"), ("Deny /x not Accept a", "header NAME VALUE"),
+                                         ("Deny Host a.org", "host"), ("Deny metod GET", "method")])
+def test_word_in_place_of_a_condition_gets_a_suggestion(guarded, line, meant):
+    server = guarded(line, expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert f"hint: did you mean `{meant}`?" in server.err.text
 
 
 def test_security_invalid_old_rules_are_rejected(guarded):

@@ -73,10 +73,12 @@ def test_id_of_client_is_replaced(start):
     assert RANDOM.fullmatch(server.get("/", fields=[(ID, "client-1")])[ID])
 
 
-def test_first_of_several_ids_counts(start):
+@pytest.mark.parametrize("second", ["one", "two", ""])
+def test_several_ids_of_trusted_proxy_are_replaced(start, second):
+    """A client may have added one of them."""
     server = start(plugins=["security"], top=TRUSTED)
-    answer = server.get("/", fields=[(ID, "one"), (ID, "two")])
-    assert answer.all(ID) == ["one"]
+    answer = server.get("/", fields=[(ID, "one"), ("x-request-id", second)])
+    assert len(answer.all(ID)) == 1 and RANDOM.fullmatch(answer[ID])
 
 
 def test_connections_with_proxy_header_are_clients(start):
@@ -218,6 +220,17 @@ def test_messages_about_a_request_contain_the_id(start, form):
         assert line.endswith(f" (request {answer[ID]})")
 
 
+@pytest.mark.parametrize("level", ["info", "warn"])
+def test_error_page_shows_the_id(start, level):
+    server = start(server=f"LogLevel {level}", sections="[ROUTES]\n    /broken status 500\n    /* static\n")
+    pages = [server.get("/broken") for _ in range(2)]
+    for page in pages:
+        assert re.search(rf"UTC, reference {page[ID]}</small>", page.text)
+    if level == "info":
+        server.err.wait_for(rf"GET /broken from 127\.0\.0\.1: status 500 \(request {pages[0][ID]}\)$")
+    assert "reference" not in server.get("/none").text
+
+
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-isolate.so").exists() or not services.has("small"), reason="this build has no Duda")
 def test_isolated_service_has_the_same_id(start, tmp_path):
     service = services.build(tmp_path, "ids", """
@@ -258,8 +271,13 @@ def traced(start):
 @every_protocol
 def test_trace_of_trusted_proxy_is_passed_on(traced):
     ask = traced()
-    for flags in ("01", "00"):
+    for flags in ("00", "01", "02", "03"):
         assert ask([("traceparent", PARENT + flags), ("tracestate", "a=1, b=2"), ("tracestate", "c=3")]) == [PARENT + flags, "a=1,b=2,c=3"]
+
+
+def test_undefined_flags_of_trace_are_cleared(traced):
+    """W3C Trace Context Level 2 defines two flags, sampled and random; the others must be zero."""
+    assert traced()([("traceparent", PARENT + "ff")])[0] == PARENT + "03"
 
 
 @every_protocol

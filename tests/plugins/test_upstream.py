@@ -22,7 +22,7 @@ CHECKED = "HealthCheck /health?deep\nHealthInterval 100ms\nHealthTimeout 1s"
 
 NAME, SERVER = "    Name group\n", "    Server 127.0.0.1:1\n"
 NO_SERVER = r"expected HOST:PORT, [ADDRESS6]:PORT or unix:/path"
-WEIGHT = "expected `backup` or `weight=` with a number from 1 to 100"
+WEIGHT = "expected `backup`, `resolve` or `weight=` with a number from 1 to 100"
 # The section, the location of its error (line and column in the section), and the message.
 MISTAKES = [
     (NAME, "1:1", "[UPSTREAM] has no Server"),

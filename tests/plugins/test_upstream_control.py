@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import threading
@@ -275,6 +276,14 @@ def test_control_saved_changes_stay(start, tmp_path, monkey):
         assert file.read_text().splitlines()[1:] == [f"{b.address} weight=4 drain=move"]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_control_added_server_is_saved_by_its_own_command(start, tmp_path, workers):
+    with Backend() as a, Backend() as b:
+        it = start(a, keys=f"MaxServers 4\nStateFile {tmp_path}/state", workers=workers)
+        run(it, f"upstream group add {b.address} --save")
+        assert (tmp_path / "state").read_text().splitlines()[1:] == [f"{b.address} added weight=1"]
+
+
 @pytest.mark.processes("it reloads")
 def test_control_removed_lines_of_configuration_are_dropped(start, tmp_path):
     file = tmp_path / "state"
@@ -326,6 +335,40 @@ def test_control_unwritable_state_is_reported(start, tmp_path):
         assert "done, but not saved: cannot write" in run(it, f"upstream group drain {a.address} --save", code=1)
         assert state_of(it, a) == "draining"
         it.server.err.wait_for(rf"runs: upstream group drain {a.address} --save: done, but not saved: cannot write {folder}/state: No such")
+
+
+@pytest.mark.processes("the limit belongs to a process")
+def test_control_full_disk_keeps_the_saved_state(start, tmp_path):
+    """A limit for the size of files makes writes fail in the middle, as on a full disk."""
+    file = tmp_path / "state"
+    with Backend() as a, Backend() as b:
+        it = start(a, b, keys=f"StateFile {file}")
+        run(it, f"upstream group drain {a.address} --save")
+        before = file.read_text()
+        worker, = it.server.workers
+        limits = resource.prlimit(worker, resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
+        assert f"done, but not saved: cannot write {file}: File too large" in run(it, f"upstream group drain {b.address} --save", code=1)
+        assert control(it, "PATCH", f"/upstreams/group/servers/{b.address}", {"weight": 3, "save": True})[0] == 409
+        assert file.read_text() == before and not [each for each in tmp_path.iterdir() if "new" in each.name]
+        resource.prlimit(worker, resource.RLIMIT_FSIZE, limits)
+        run(it, f"upstream group weight {b.address} 4 --save")
+        assert f"{b.address} weight=4 drain" in file.read_text()
+
+
+def test_control_client_that_does_not_wait_for_the_disk(start, tmp_path):
+    file = tmp_path / "state"
+    with Backend() as a:
+        it = start(a, keys=f"StateFile {file}")
+        for i in range(20):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(str(it.path))
+                client.sendall(f"upstream group weight {a.address} {i + 2} --save\n".encode())
+                if i % 2:
+                    client.recv(1)
+        wait_until(lambda: len(re.findall(r"upstream group weight \S+ \d+ --save: (done, and saved|another change is in progress)", it.server.err.text)) == 20,
+                   "the results in the log")
+        run(it, f"upstream group weight {a.address} 50 --save")
+        assert f"{a.address} weight=50" in file.read_text()
 
 
 LOCK_BYTE = 1024  # MK_UPSTREAM_WORKERS
@@ -439,9 +482,11 @@ def test_http_control_reads_everything(start):
     for name in ("status", "workers", "connections", "upstreams", "packages", "routes", "components", "metrics", "cache"):
         status, content = control(it, "GET", f"/{name}", connection=connection)
         assert status == 200 and isinstance(content, dict if name == "status" else list), (name, content)
-    for name in ("configuration", "hosts", "plugins", "version", "uptime"):
+    for name in ("configuration", "hosts", "plugins", "version"):
         status, content = control(it, "GET", f"/{name}", connection=connection)
         assert status == 200 and content == it(name).out, name
+    status, content = control(it, "GET", "/uptime", connection=connection)
+    assert status == 200 and re.fullmatch(r"(\d+m )?\d+s\n", content)
     assert control(it, "PUT", "/loglevel", {"level": "debug"}, connection=connection)[0] == 200
     assert control(it, "GET", "/loglevel", connection=connection) == (200, "debug\n")
     assert control(it, "DELETE", "/cache", connection=connection)[0] == 200
@@ -456,6 +501,32 @@ def test_http_control_reloads(start):
     it.server.allow("Nonsense", "rejected", "keeping the old one")
     status, content = control(it, "POST", "/reload")
     assert status == 409 and "Nonsense" in "".join(content["remarks"])
+
+
+@pytest.mark.parametrize("method, target, content", [
+    ("GET", "/loglevel", {"level": "debug"}), ("GET", "/status", {}), ("DELETE", "/cache", {"level": "debug"}),
+    ("PUT", "/loglevel", {"level": "debug", "save": True}), ("POST", "/reload", {"number": 1}), ("POST", "/reload", {"confirm": ""}),
+    ("POST", "/reload", {"confirm": "2d"}), ("POST", "/reload", {"timeout": "x"}), ("POST", "/confirm", {"timeout": "1s"}),
+    ("POST", "/rollback", {"confirm": "60s"}), ("POST", "/rollback", {"number": 0}), ("POST", "/rollback", {"number": "1"}),
+    ("POST", "/upstreams/group/servers", {"server": "127.0.0.1:2", "state": "drain"}),
+    ("DELETE", "/upstreams/group/servers/127.0.0.1:1", {"weight": 1}),
+])
+def test_http_control_rejects_members_of_other_requests(start, method, target, content):
+    it = start("127.0.0.1:1")
+    status, answer = control(it, method, target, content)
+    assert status == 400 and answer["error"]
+    assert control(it, "GET", "/loglevel") != (200, "debug\n") and list(servers(it)) == ["127.0.0.1:1"]
+    assert it.json("status")["reloads"] == 0
+
+
+@pytest.mark.processes("it reloads")
+def test_http_control_reload_has_a_timeout(start):
+    it = start("127.0.0.1:1")
+    assert control(it, "POST", "/reload", {"timeout": "30s", "confirm": "60s"})[0] == 200
+    assert control(it, "POST", "/confirm") == (200, {"message": "the configuration is confirmed"})
+    assert control(it, "POST", "/confirm") == (409, {"error": "no configuration waits for its confirmation"})
+    status, answer = control(it, "POST", "/rollback", {"timeout": "30s", "number": 1})
+    assert status == 200 and answer["message"].startswith("configuration 1 serves again")
 
 
 def test_http_control_streams_long_responses(start):
@@ -492,7 +563,7 @@ def test_http_control_rejects_bad_requests(start, data, status):
 
 @pytest.mark.parametrize("head, statuses", [
     (b"Content-Length\t: 15\r\n", [400]), (b"Content-Length\0: 15\r\n", [400]), (b"Content-Length : 15\r\n", [400]), (b"", [200, 400]),
-    (b"Content-Length: 15\r\n", [200]), (b"Content-Length: 1\r\n", [200, 400]), (b"X: y\r\n\r\n", [200, 400]),
+    (b"Content-Length: 15\r\n", [400]), (b"Content-Length: 1\r\n", [400, 400]), (b"X: y\r\n\r\n", [200, 400]),
 ], ids=["tab", "nul", "blank", "none", "content", "short", "empty-line"])
 def test_http_control_content_is_no_command(start, head, statuses):
     it = start("127.0.0.1:1")

@@ -475,6 +475,7 @@ def test_event_stream_sends_events_and_resumes(server):
         c.ask("/events", fields=[("Last-Event-ID", "6")])
         reply = c.read_head()
         assert (reply.status, reply["Content-Type"], reply["Cache-Control"]) == (200, "text/event-stream", "no-store")
+        assert reply["X-Accel-Buffering"] == "no"
         assert read_events(c, b"\n\n") == b"retry: 2000\ndata: 6\n\n"
         p.text("/news one").expect("news 0")
         assert read_events(c, b"\n\n") == b"event: news\nid: 7\ndata: one\n\n"

@@ -276,7 +276,8 @@ def test_messages_do_not_cross_configurations(bus):
 # Requests to the master
 
 @pytest.mark.processes("it has no master")
-def test_plugin_can_request_reload(bus, site):
+def test_plugin_can_request_reload_of_the_configuration_that_serves(bus, site):
+    site.add("index.html", "old")
     site.add("new/index.html", "new")
     it = bus(workers=2)
     text = it.server.config.read_text().replace("DocumentRoot site\n", "DocumentRoot site/new\n")
@@ -284,6 +285,9 @@ def test_plugin_can_request_reload(bus, site):
     assert it.ask("reload") == "0"
     it.server.err.wait_for("a plugin requests a reload: reloading the configuration")
     it.server.err.wait_for("the new configuration serves")
+    assert it.server.get("/").text == "old", "an administrator may still be editing the file"
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("the new configuration serves", 2)
     assert it.server.get("/").text == "new"
 
 

@@ -77,7 +77,7 @@ def test_authority_key_is_private_regardless_of_umask(authority, state):
         authority()
     finally:
         os.umask(old)
-    assert (mode(state.folder), mode(state.key), mode(state.leaf_file)) == (0o700, 0o600, 0o600)
+    assert (mode(state.folder), mode(state.key), mode(state.leaf_file)) == (0o711, 0o600, 0o600)
     assert mode(state.authority_file) == 0o644
     assert "PRIVATE" not in state.authority_file.read_text()
     assert sorted(p.name for p in state.folder.iterdir()) == ["ca.crt", "ca.key", "server.pem"]
@@ -86,7 +86,7 @@ def test_authority_key_is_private_regardless_of_umask(authority, state):
 def test_authority_creates_missing_parent_folders(authority, tmp_path):
     deep = State(tmp_path / "a" / "b" / "c")
     assert authority(environment=deep.environment).code == FINE
-    assert mode(tmp_path / "a") == mode(deep.folder) == 0o700
+    assert (mode(tmp_path / "a"), mode(deep.folder)) == (0o700, 0o711)
 
 
 def test_authority_certificate_has_name_constraints(authority, state):

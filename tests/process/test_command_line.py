@@ -228,9 +228,11 @@ def test_help_option_lists_every_option(run, option):
     (["plugin"], "there is no folder and no command `plugin`\nDid you mean `monkey plugins`?"),
     (["paswd"], "there is no folder and no command `paswd`\nDid you mean `monkey passwd`?"),
     (["-t", "shel"], "there is no folder and no command `shel`\nDid you mean `monkey shell`?"),
-    (["-c", "monkey.conf", "passwd", "users", "ana"], "`passwd` takes no options of the server\nWrite `monkey passwd ...`"),
+    (["-c", "monkey.conf", "passwd", "users", "ana"], "`passwd` takes no options of the server, only its own, after its name:\nusage: monkey passwd"),
+    (["-c", "monkey.conf", "top", "--once"], "[FILE]"),
+    (["-c", "monkey.conf", "recorder"], "`recorder` takes no options of the server, only its own, after its name:\nusage: monkey recorder"),
     (["-t", "passwd", "-b", "bcrypt", "users", "ana"], "`passwd` takes no options of the server"),
-    (["--config=monkey.conf", "-D", "--", "shell"], "`shell` takes no options of the server"),
+    (["--config=monkey.conf", "-D", "--", "shell"], "-s, --socket"),
     (["-c", "passwd", "shel"], "serve a folder or a configuration, not both: shel"),
     (["explain", "GET"], "usage: monkey"),
     (["explain", "GET", "/", "/"], "usage: monkey"),
@@ -265,9 +267,25 @@ def test_help_command_prints_help_of_command(run):
     assert run("help").out == run("--help").out
     assert run("help", "passwd").out == run("passwd", "--help").out
     assert run("help", "explain").out.startswith("  monkey explain METHOD URL")
+    assert "--from ADDRESS" in run("help", "explain").out
+    assert "--days N" in run("help", "certificates").out and "--days" not in run("help", "plugins").out
     done = run("help", "nonesuch")
     assert done.code == USAGE and "there is no command `nonesuch`" in done.err
     assert run("help", "a", "b").code == USAGE
+
+
+@pytest.mark.parametrize("command, codes", [("diff", "0 no differences, 1 differences, 2 failure"), ("configurations", "0 success, 2 failure")])
+def test_help_of_config_commands_lists_option_and_exit_codes(run, command, codes):
+    text = run("help", command).out
+    assert text.startswith(f"  monkey {command}") and "-c, --config FILE|FOLDER" in text and f"Exit codes: {codes}" in text
+
+
+@pytest.mark.parametrize("command", ["configurations", "diff", "certificates"])
+def test_config_command_without_configuration_names_what_is_missing(run, command):
+    done = run(command)
+    if "/monkey/" in done.err:
+        pytest.skip("a configuration is installed here")
+    assert done.code == USAGE and done.err.startswith(f"monkey: `{command}` needs a configuration: write `monkey -c FILE {command}`\n")
 
 
 def test_no_arguments_print_usage(run):

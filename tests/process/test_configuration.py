@@ -38,6 +38,8 @@ def refuses(done, line, message, hint=None):
 SERVER_MISTAKES = [
     ("Wrokers 2", "unknown key `Wrokers` in [SERVER]", "did you mean `Workers`?"),
     ("DocumentRoot /", "unknown key `DocumentRoot` in [SERVER]", None),
+    ("worker_processes auto", "unknown key `worker_processes` in [SERVER]", "use `Workers` in [SERVER]"),
+    ("bind *:80", "unknown key `bind` in [SERVER]", "use `Listen PORT` in [SERVER]"),
     ("Listen nonsense", "`nonsense` is not an address to listen on: expected PORT, ADDRESS:PORT", None),
     ("Listen 127.0.0.1:65536", "`127.0.0.1:65536` is not an address", None),
     ("Listen ::1:80", "`::1:80` is not an address", None),
@@ -104,6 +106,22 @@ OTHER_MISTAKES = [
     ("[HOST]\n    DocumentRoot site\n    ServerName http://a/\n", 6, "`http://a/` is not a host name", None),
     ("[HOST]\n    DocumentRoot site\n    ServerName a b:80\n", 6, "`b:80` is not a host name: expected letters", None),
     ("[HOST]\n    DocumentRoot site\n    ServerName a,b\n", 6, "`a,b` is not a host name: expected letters", None),
+    ("[HOST]\n    DocumentRoot site\n    ServerName a.org, b.org\n", 6, "`a.org,` is not a host name: expected letters, digits, `-`, `_` and "
+     "dots, or [ADDRESS6], without a port, separated by blanks", None),
+    ("[HOST]\n    DocumentRoot site\n    Root /srv\n", 6, "unknown key `Root` in [HOST]", "use `DocumentRoot FOLDER` in [HOST]"),
+    ("[HOST]\n    DocumentRoot site\n    server_name a.org\n", 6, "unknown key `server_name` in [HOST]", "did you mean `ServerName`?"),
+    ("[HOST]\n    DocumentRoot site\n    proxy_pass http://127.0.0.1:3000;\n", 6, "unknown key `proxy_pass` in [HOST]", "add `Load proxy` to [PLUGINS]"),
+    ("[HOST]\n    DocumentRoot site\n    location /a\n", 6, "unknown key `location` in [HOST]", "write `PATTERN HANDLER` in [ROUTES]"),
+    ("[HOST]\n    DocumentRoot site\n    ssl_certificate a.pem\n", 6, "unknown key `ssl_certificate`", "use `Certificate FILE KEYFILE`"),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /* proxy_pass http://127.0.0.1:1\n", 7, "there is no handler `proxy_pass`", "add `Load proxy` to [PLUGINS]"),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /a return 301 /b\n", 7, "there is no handler `return`", "write `/old  redirect 301 /new`"),
+    ("[HOST]\n    DocumentRoot site\n[VirtualHost]\n    ServerName a\n", 6, "unknown section [VirtualHost]", "begin a section [HOST] for each virtual host"),
+    ("[HOST]\n    DocumentRoot site\n    gzip on\n", 6, "unknown key `gzip` in [HOST]", "add `Load compress` to [PLUGINS]"),
+    ("[HOST]\n    DocumentRoot site\n    access_log a.log\n", 6, "unknown key `access_log`", "use `AccessLog FILE`"),
+    ("[HOST]\n    DocumentRoot site\n    client_max_body_size 8m\n", 6, "unknown key `client_max_body_size`", "use `MaxBodySize SIZE`"),
+    ("[HOST]\n    DocumentRoot site\n    serveralias b.org\n", 6, "unknown key `serveralias`", "use `ServerName` in [HOST]"),
+    ("[HOST]\n    DocumentRoot site\n[LOCATION]\n    Path /x\n    limit_req zone=a\n", 8, "unknown key `limit_req` in [LOCATION]",
+     "add `Load limits` to [PLUGINS]"),
     ("[HOST]\n    DocumentRoot site\n    ServerName a..b\n", 6, "`a..b` is not a host name: expected letters", None),
     ("[HOST]\n    DocumentRoot site\n    ServerName ::1\n", 6, "`::1` is not a host name: expected letters", None),
     ("[HOST]\n    DocumentRoot site\n    ServerName [::1]:80\n", 6, "`[::1]:80` is not a host name: expected letters", None),
@@ -506,6 +524,35 @@ PLUGINS = "[PLUGINS]\n    Load proxy\n    Load fastcgi\n    Load uwsgi\n"
 def test_config_warns_of_habits_from_other_servers(check, routes, message, hint):
     done = check(PLUGINS + GOOD + "[ROUTES]\n    " + routes + "\n")
     assert done.code == 0 and message in done.err and hint in done.err, done
+
+
+UNREACHED = "the page `/healthz` of the plugin `metrics` is never reached: this route handles it"
+PAGES = "[PLUGINS]\n    Load metrics\n    Load proxy\n[METRICS]\n    Health /healthz\n"
+
+
+@pytest.mark.parametrize("route", ["/* proxy http://127.0.0.1:9", "/health* proxy http://127.0.0.1:9", "/* redirect 301 https://example.org/",
+                                   "/healthz status 503 closed"])
+def test_config_warns_of_page_of_plugin_that_is_never_reached(check, route):
+    done = check(PAGES + GOOD + f"[ROUTES]\n    /a status 200 ok\n    {route}\n")
+    assert done.code == 0 and re.search(rf"monkey\.conf:13:5: warning: {re.escape(UNREACHED)}", done.err), done
+    assert done.err.count("never reached") == 1 and "add a route above it: `/healthz metrics ...`" in done.err
+
+
+@pytest.mark.parametrize("routes", [
+    "[ROUTES]\n    /healthz metrics health\n    /* proxy http://127.0.0.1:9\n",
+    "[ROUTES]\n    When method POST\n    /* proxy http://127.0.0.1:9\n    /* static\n",
+    "[ROUTES]\n    /api/* proxy http://127.0.0.1:9\n    /* static\n",
+    "[ROUTES]\n    /* proxy http://127.0.0.1:9\n[HOST]\n    ServerName status\n    DocumentRoot .\n",
+    "",
+])
+def test_config_does_not_warn_of_page_of_plugin_that_is_reached(check, routes):
+    done = check(PAGES + GOOD + routes)
+    assert done.code == 0 and "never reached" not in done.err, done
+
+
+def test_config_with_invalid_route_does_not_warn_of_unserved_files(check):
+    done = check(PLUGINS + GOOD + "[ROUTES]\n    /health status 200 ok\n    /* statik\n")
+    assert done.code == 3 and "there is no handler `statik`" in done.err and "leads to its files" not in done.err, done
 
 
 @pytest.mark.parametrize("routes", [

@@ -85,9 +85,17 @@ def test_daemon_leaves_terminal_and_parent(daemon):
     assert int(status(it.pid)["PPid"]) != os.getpid()
 
 
-def test_daemon_without_error_log_is_silent(daemon, tmp_path):
+DISCARDED = b"all further messages are discarded; set ErrorLog in [SERVER]"
+
+
+def test_daemon_with_error_log_does_not_warn(daemon, tmp_path):
+    assert DISCARDED not in daemon().done.stderr and "discarded" not in (tmp_path / "error.log").read_text()
+
+
+def test_daemon_without_error_log_warns_and_is_silent(daemon, tmp_path):
     (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace("    ErrorLog error.log\n", ""))
     it = daemon()
+    assert it.done.stderr.count(DISCARDED) == 1
     it.process.tell(signal.SIGUSR1)
     it.process.tell(signal.SIGHUP)
     assert it.get().text == "hello"
@@ -103,6 +111,7 @@ def test_daemon_keeps_stderr_redirected_to_a_file(daemon, tmp_path):
     it.process.tell(signal.SIGTERM)
     it.process.wait()
     assert "shutting down" in (tmp_path / "messages").read_text()
+    assert "discarded" not in (tmp_path / "messages").read_text()
 
 
 def test_daemon_keeps_its_working_directory(daemon, tmp_path):

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from shell_server import socket_folder  # noqa: F401: a fixture
+
 pytestmark = pytest.mark.over("h1", why="how a configuration is read does not depend on what is spoken")
 
 CONFIGURATION = """
@@ -180,6 +182,26 @@ def test_explain_warns_of_files_that_the_user_cannot_read(run, tmp_path, folder)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_folder_that_the_user_cannot_write_is_a_warning(run, tmp_path, folder, socket_folder):
+    top = socket_folder / "top"
+    (top / "state").mkdir(parents=True)
+    (tmp_path / "monkey.conf").write_text(
+        f"[SERVER]\n    Listen 127.0.0.1:0\n    User nobody\n[PLUGINS]\n    Load proxy\n[UPSTREAM]\n    Name a\n    Server 127.0.0.1:1\n"
+        f"    StateFile {top}/state/a\n[HOST]\n    DocumentRoot site\n[ROUTES]\n    /* proxy http://a\n")
+    for mode, state, warning in ((0o755, 0o755, rf"the User nobody may not write to the folder `{top}/state/`"),
+                                (0o700, 0o777, rf"the User nobody may not enter `{top}`, but writes below it"),
+                                (0o711, 0o777, None)):
+        os.chmod(top, mode)
+        os.chmod(top / "state", state)
+        done = run("-t", "-c", "monkey.conf")
+        assert done.code == 0
+        if warning:
+            assert re.search(rf"monkey\.conf:9:\d+: warning: {warning}", done.err), done.err
+        else:
+            assert "warning" not in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_explain_warns_of_aliases_that_the_user_cannot_enter(run, tmp_path, folder):
     closed = tmp_path / "closed"
     closed.mkdir()
@@ -194,3 +216,57 @@ def test_explain_warns_of_aliases_that_the_user_cannot_enter(run, tmp_path, fold
         assert ("may not enter" in done.err) == warned, done.err
     assert re.search(rf"monkey\.conf:8:\d+: warning: the User nobody may not enter `{closed}`: workers will answer 403", done.err), done.err
     assert f"may not read {closed}" in run("-c", "monkey.conf", "explain", "GET", "/in/a").out
+
+
+CONDITIONS = """
+[PLUGINS]
+    Load security
+    Load rewrite
+
+[SECURITY]
+    Deny header User-Agent *crawler*
+    Deny 192.0.2.0/24
+
+[REWRITE]
+    When cookie beta 1
+    Rewrite prefix /a.txt /index.html
+
+[HOST]
+    DocumentRoot site
+
+[ROUTES]
+    When    method POST
+    /a.txt  status 202
+    When    from 198.51.100.0/24
+    /a.txt  status 451
+    /*      static
+"""
+
+
+@pytest.mark.parametrize("options, status, message", [
+    ([], 200, r"a\.txt, 4 bytes(.|\n)+note +the client is on this machine.*\nnote +the request has no headers"),
+    (["-X", "POST"], 202, r"route +/a\.txt  status 202"), (["-XPOST"], 202, ""), (["--request=POST"], 202, ""),
+    (["-H", "User-Agent: a crawler"], 403, r"decided +by the plugin security"), (["-HUser-Agent:crawler"], 403, ""),
+    (["--header", "X-A: 1", "--header", "user-agent: crawler/1"], 403, ""), (["-H", "User-Agent: other"], 200, "a.txt, 4 bytes"),
+    (["--from", "192.0.2.7"], 403, r"decided +by the plugin security"), (["--from=198.51.100.9"], 451, r"route +/a\.txt  status 451"),
+    (["--from", "2001:db8::1"], 200, r"a\.txt, 4 bytes"), (["-H", "Cookie: beta=1"], 200, r"index\.html, 5 bytes"),
+    (["-H", "Host: some.example"], 200, r"no host has this name")])
+def test_explain_evaluates_conditions_on_headers_method_and_client(run, tmp_path, folder, options, status, message):
+    (tmp_path / "monkey.conf").write_text(with_host(CONDITIONS))
+    method = [] if any(each.startswith(("-X", "--request")) for each in options) else ["GET"]
+    done = run("-c", "monkey.conf", "explain", *options, *method, "/a.txt")
+    assert (done.code, done.err) == (0, "")
+    assert re.search(rf"^answer +{status} ", done.out, re.MULTILINE) and re.search(message, done.out), done.out
+    assert ("the client is on this machine" in done.out) == (not any("--from" in each for each in options))
+    assert ("the request has no headers" in done.out) == (not any(each.startswith(("-H", "--header")) for each in options))
+    again = run("-c", "monkey.conf", "explain", *method, "/a.txt", *options)  # options may follow
+    assert again.out == done.out
+
+
+@pytest.mark.parametrize("options, message", [
+    (["-H", "no colon"], "-H expects `NAME: VALUE`, not no colon"), (["-H", "a b: c"], "-H expects"), (["--from", "nowhere"], "--from expects an address"),
+    (["--from"], "--from expects an address"), (["-H", "X: a\x01"], "is not a request"), (["-H", "X: " + "a" * 20000], "too many headers"), (["-X", "G T"], "is not a request")])
+def test_explain_rejects_invalid_options(run, folder, options, message):
+    operands = ["/"] if "-X" in options else ["GET", "/"]
+    done = run("-o", folder, "explain", *operands, *options)
+    assert (done.code, done.out) == (2, "") and message in done.err, done

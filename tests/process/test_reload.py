@@ -385,7 +385,7 @@ def test_reload_logs_all_errors(start):
 def test_reload_logs_warnings_of_rejected_configuration_as_warnings(start):
     """The error occurs when the configuration is validated or when an address is opened."""
     it = start(sections="[ROUTES]\n    /api status 200 ok\n")
-    for old, new in (("    /api status", "    /x stat\n    /api status"), ("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")):
+    for old, new in (("    DocumentRoot site", "    Nonsense 1\n    DocumentRoot site"), ("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")):
         it.write(old, new)
         seen = len(it.server.err.text)
         it.server.tell(signal.SIGHUP)

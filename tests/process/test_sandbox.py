@@ -4,12 +4,14 @@ import errno
 import grp
 import os
 import pwd
+import re
 import signal
+import subprocess
 
 import pytest
 
 from fault_injection import Fault
-from proc import descriptors, status, wait_until
+from proc import RELEASE, descriptors, status, wait_until
 
 pytestmark = pytest.mark.over("h1", "h2-tls", why="the two that need least and most of the system")
 
@@ -52,6 +54,32 @@ def test_worker_switches_to_group(monkey, site):
     server = monkey(server="User nobody\nGroup daemon")
     _, gids, _ = identities(server.workers[0])
     assert gids == [str(grp.getgrnam("daemon").gr_gid)] * 4
+
+
+@root_only
+def test_capabilities_of_workers(monkey, site):
+    """Of a worker that keeps running as root, only access to files remains; of others, nothing, not even to be gained by a program."""
+    file_access = sum(1 << number for number in (0, 1, 2, 3, 4))  # CAP_CHOWN to CAP_FSETID
+    for server, most in (("User nobody", 0), ("", file_access), ("User root", file_access)):
+        found = status(monkey(server=server).workers[0])
+        for name in ("CapEff", "CapPrm", "CapBnd"):
+            assert int(found[name], 16) & ~most == 0, (server, name, found[name])
+        assert (int(found["CapInh"], 16), int(found["CapAmb"], 16)) == (0, 0)
+        assert most == 0 or int(found["CapEff"], 16) != 0
+
+
+@root_only
+def test_sandbox_off_keeps_capabilities_of_root(monkey, site):
+    server = monkey(server="Sandbox off")
+    assert status(server.workers[0])["CapEff"] == status(server.pid)["CapEff"]
+
+
+def test_worker_filters_system_calls(monkey, site):
+    own = status("self").get("Seccomp")  # not 0 in a container with a filter of its own
+    if own is None:
+        pytest.skip("this kernel cannot filter system calls")
+    server = monkey(workers=2)
+    assert [status(pid)["Seccomp"] for pid in (server.pid, *server.workers)] == [own, "2", "2"]
 
 
 def test_worker_has_no_new_privs(monkey, site):
@@ -123,14 +151,14 @@ def landlock(run):
 
 def test_sandbox_denies_everything_outside(probe, landlock, tmp_path):
     fault, _ = probe()
-    assert [fault.read, fault.write, fault.create, fault.list, fault.run] == [errno.EACCES] * 5
+    assert [fault.read, fault.write, fault.create, fault.list] == [errno.EACCES] * 4 and fault.run == errno.EPERM
     assert not (tmp_path / "created").exists()
 
 
 def test_sandbox_allows_only_reading_inside(probe, landlock, site):
     fault, _ = probe(read=site / "page", write=site / "page", create=site / "created", run=site / "page")
     assert fault.read == 0
-    assert [fault.write, fault.create, fault.run] == [errno.EACCES] * 3
+    assert [fault.write, fault.create] == [errno.EACCES] * 2 and fault.run == errno.EPERM
 
 
 def test_sandbox_denies_symlink_targets_outside(probe, landlock, site, tmp_path):
@@ -144,7 +172,7 @@ def test_sandbox_with_symlinks_allows_only_reading_outside(probe, landlock, site
     os.symlink(tmp_path / "outside", site / "link")
     fault, it = probe(host="FollowSymlinks on")
     assert fault.read == 0 and it.get("/link").text == "outside"
-    assert [fault.write, fault.create, fault.run] == [errno.EACCES] * 3
+    assert [fault.write, fault.create] == [errno.EACCES] * 2 and fault.run == errno.EPERM
 
 
 def test_sandbox_allows_every_served_folder(monkey, landlock, site, tmp_path):
@@ -167,6 +195,85 @@ def test_sandbox_off_denies_nothing(probe, tmp_path):
     fault, _ = probe("Sandbox off")
     assert [fault.read, fault.write, fault.create, fault.list] == [0] * 4
     assert (tmp_path / "created").exists()
+
+
+# Kernels that lack a part
+
+@pytest.fixture
+def old_kernel(monkey, site, tmp_path):
+    """Starts a server as on a kernel with this Landlock ABI; 0: without Landlock."""
+    def start(abi=9, server="", seccomp=True, **more):
+        fault = Fault("oldkernel", tmp_path, {"MONKEY_LANDLOCK_ABI": str(abi)} | ({} if seccomp else {"MONKEY_NO_SECCOMP": "1"}))
+        it = monkey(server=server, **fault.how, **more)
+        assert fault.asked
+        return it
+    return start
+
+
+@pytest.mark.parametrize("abi", [0, 1, 3, 5])
+def test_sandbox_on_starts_on_old_kernels(old_kernel, landlock, site, abi):
+    site.add("page", "page")
+    assert old_kernel(abi, "LogLevel debug").get("/page").text == "page"
+
+
+@pytest.mark.parametrize(("abi", "reason"), [
+    (0, "there would be no sandbox: this kernel has no Landlock"),
+    (3, r"the sandbox would be incomplete: this kernel has Landlock ABI 3, but 6 is needed \(Linux 6.12\)"),
+    (5, r"the sandbox would be incomplete: this kernel has Landlock ABI 5, but 6 is needed \(Linux 6.12\)"),
+])
+def test_sandbox_required_fails_on_old_kernels(site, landlock, tmp_path, abi, reason):
+    """Neither a check nor a start succeeds, and the error names the line."""
+    config = tmp_path / "required.conf"
+    config.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    Sandbox required\n[HOST]\n    DocumentRoot {site}\n")
+    fault = Fault("oldkernel", tmp_path, {"MONKEY_LANDLOCK_ABI": str(abi)})
+    for words in (["-t", "-c", config], ["-c", config]):
+        done = subprocess.run([RELEASE, *words], env=os.environ | fault.environment, capture_output=True, text=True, timeout=20)
+        assert done.returncode != 0
+        assert re.search(rf"{config}:3:\d+: error: {reason}", done.stderr), done.stderr
+
+
+def test_sandbox_on_starts_without_seccomp(old_kernel, landlock, site):
+    site.add("page", "page")
+    server = old_kernel(server="LogLevel debug", seccomp=False)
+    assert server.get("/page").text == "page"
+    server.err.wait_for("the sandbox cannot restrict system calls: ")
+    assert status(server.workers[0])["Seccomp"] == status("self")["Seccomp"]
+
+
+def test_sandbox_required_fails_without_seccomp(site, landlock, tmp_path):
+    config = tmp_path / "required.conf"
+    config.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    Sandbox required\n[HOST]\n    DocumentRoot {site}\n")
+    fault = Fault("oldkernel", tmp_path, {"MONKEY_NO_SECCOMP": "1"})
+    done = subprocess.run([RELEASE, "-t", "-c", config], env=os.environ | fault.environment, capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0
+    assert re.search(rf"{config}:3:\d+: error: the sandbox would be incomplete: this kernel has no filters for system calls \(seccomp\)",
+                     done.stderr), done.stderr
+
+
+def test_sandbox_required_fails_in_a_reload(old_kernel, landlock, site):
+    """The workers of the old configuration continue."""
+    site.add("page", "page")
+    server = old_kernel(3, "Sandbox on")
+    server.allow("Sandbox|sandbox")
+    server.config.write_text(server.config.read_text().replace("Sandbox on", "Sandbox required"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("this kernel has Landlock ABI 3, but 6 is needed")
+    assert server.get("/page").text == "page"
+
+
+def test_sandbox_required_serves_if_complete(monkey, run, site):
+    abi = re.search(r"Landlock  yes, ABI (\d+)", run("-V").out)
+    if not abi or int(abi[1]) < 6:
+        pytest.skip("this kernel has no complete sandbox")
+    site.add("page", "page")
+    assert monkey(server="Sandbox required").get("/page").text == "page"
+
+
+def test_sandbox_with_another_word_is_an_error(run, site, tmp_path):
+    config = tmp_path / "wrong.conf"
+    config.write_text(f"[SERVER]\n    Sandbox requird\n[HOST]\n    DocumentRoot {site}\n")
+    result = run("-t", "-c", config)
+    assert result.code != 0 and "required" in result.err, result.err
 
 
 @root_only

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -12,42 +13,9 @@ import pytest
 from client import Client
 from monkey import PROGRAM, SECONDS
 from proc import Process, wait_until
+from service_manager import Manager
 
 pytestmark = pytest.mark.over("h1", why="the protocol makes no difference to the start")
-
-
-class Manager:
-    """The socket that NOTIFY_SOCKET names."""
-
-    def __init__(self, address):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind("\0" + address[1:] if address[0] == "@" else address)
-        self.socket.settimeout(SECONDS)
-        self.environment = {"NOTIFY_SOCKET": address}
-
-    def read(self):
-        """Returns the next message as a dict."""
-        return dict(line.split("=", 1) for line in self.socket.recv(4096).decode().splitlines())
-
-    def wait_for(self, key):
-        """Returns the next message with this key."""
-        while key not in (message := self.read()):
-            pass
-        return message
-
-    def skip(self):
-        """Drops the messages that have arrived."""
-        while not self.is_silent():
-            pass
-
-    def is_silent(self):
-        self.socket.setblocking(False)
-        try:
-            return not self.socket.recv(4096)
-        except BlockingIOError:
-            return True
-        finally:
-            self.socket.settimeout(SECONDS)
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -60,7 +28,7 @@ def manager(request, tmp_path):
 
 def test_manager_is_notified_of_start_reload_and_stop(monkey, site, manager):
     server = monkey(environment=manager.environment, workers=2)
-    assert manager.read() == {"READY": "1", "MAINPID": str(server.pid)}
+    assert manager.read() == {"READY": "1", "MAINPID": str(server.pid), "STATUS": "Serving"}
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     server.tell(signal.SIGHUP)
     reloading = manager.read()
@@ -93,9 +61,15 @@ def test_manager_learns_of_successor_without_stopping(monkey, site, manager):
     """STOPPING=1 would make the manager stop a service that is to continue."""
     server = monkey(environment=manager.environment)
     assert manager.read()["MAINPID"] == str(server.pid)
+    text = server.config.read_text()
+    server.config.write_text("nonsense")
+    server.tell(signal.SIGHUP)
+    assert manager.wait_for("READY")["STATUS"].startswith("The last reload failed: ")
+    server.config.write_text(text)
     server.tell(signal.SIGUSR2)
     ready = manager.read()
     assert ready["READY"] == "1" and ready["MAINPID"] != str(server.pid)
+    assert ready["STATUS"] == "Serving", "the status of the predecessor no longer holds"
     new = Process(int(ready["MAINPID"]))
     try:
         assert server.process.wait(SECONDS) == 0
@@ -263,6 +237,21 @@ def test_activation_variables_are_removed_from_environment(monkey, tmp_path, sit
             new.wait()
         finally:
             new.kill()
+
+
+def test_activation_socket_returns_with_the_unconfirmed_configuration(monkey, tmp_path, site):
+    """The new configuration has a Listen of its own; the old one has none, and must not open the default port."""
+    site.add("index.html", "hello")
+    rest = f"[PLUGINS]\n    Load cheetah\n[CHEETAH]\n    Socket {tmp_path}/control\n"
+    with socket.create_server(("127.0.0.1", 0)) as tcp:
+        server = activate(monkey, tmp_path, [tcp], text_of() + rest)
+        assert server.get("/").text == "hello"
+        (tmp_path / "c").write_text(text_of("127.0.0.1:0") + rest)
+        subprocess.run([PROGRAM, "reload", "-s", tmp_path / "control", "--confirm", "1s"], check=True, timeout=SECONDS)
+        server.err.wait_for("configuration 1 serves again")
+        assert server.get("/").text == "hello"
+        listens = re.findall(r"^ *\d+: \S+:(\w{4}) \S+ 0A", open(f"/proc/{server.pid}/net/tcp").read(), re.MULTILINE)
+        assert f"{2001:04X}" not in listens
 
 
 # Unix sockets

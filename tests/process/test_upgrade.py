@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGUSR2 starts a new program in place of the old one without losing a request."""
 import os
+import re
 import shutil
 import signal
 
@@ -72,6 +73,18 @@ def test_upgrade_keeps_sticky_cookies(start, watch, tmp_path):
         new.wait()
 
 
+def test_upgrade_keeps_passes_of_challenges(start, watch, tmp_path):
+    server = start(plugins=[PROGRAM.parent / "plugins/monkey-challenge.so"], sections="[CHALLENGE]\n    Challenge all\n    Difficulty 1\n")
+    token = re.search('data-token="(.*?)"', server.get("/").text)[1]
+    replies = [server.get(f"/.well-known/monkey-challenge?token={token}&nonce={nonce}&target=/") for nonce in range(40)]
+    cookie = next(reply["Set-Cookie"] for reply in replies if reply.status == 303).partition(";")[0]
+    new = upgrade(server, watch, tmp_path)
+    assert server.process.wait(30) == 0
+    assert server.get("/", fields=[("Cookie", cookie)]).text == "hello" and server.get("/").status == 403
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
 def test_upgrade_under_load_loses_no_request(start, watch, tmp_path):
     server = start()
     masters = [server.pid]
@@ -108,6 +121,32 @@ def test_upgrade_does_not_interrupt_download(start, watch, tmp_path, site):
     assert server.process.wait(30) == 0
     new.tell(signal.SIGTERM)
     new.wait()
+
+
+def test_upgrade_second_one_while_first_program_drains_reports_no_failure(start, watch, tmp_path, site):
+    """The first program is the parent of the second, which exits when the third serves."""
+    data = os.urandom(16 << 20)
+    site.add("big", data)
+    server = start("MinRate off\nKeepAliveTimeout 200ms")
+    with server.connect(receive_buffer=65536) as c:
+        c.ask("/big")
+        c.begin()
+        second = upgrade(server, watch, tmp_path)
+        second.tell(signal.SIGUSR2)
+        pid = int(server.err.wait_for(r"the new program is process (\d+)", 2)[1])
+        third = watch(pid)
+        server.err.wait_for(rf"{pid}: monkey \S+ serves with")
+        second.wait()
+        wait_until(lambda: children(server.pid) == [] or second.pid not in children(server.pid), "the first one reaps the second")
+        assert (tmp_path / "pid").read_text() == f"{pid}\n"
+        assert server.get("/").text == "hello"
+        assert c.read().body == data
+        c.expect_end()
+    assert server.process.wait(30) == 0
+    assert "before it was ready" not in server.err.text and (tmp_path / "pid").read_text() == f"{pid}\n"
+    assert server.get("/", listener=1).text == "hello"
+    third.tell(signal.SIGTERM)
+    third.wait()
 
 
 def test_upgrade_starts_the_replaced_program(start, watch, tmp_path):

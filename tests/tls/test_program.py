@@ -53,6 +53,29 @@ def test_daemon_serves_tls(site, authority, tmp_path):
     assert "Sanitizer" not in (tmp_path / "log").read_text()
 
 
+def has_openssl(*wanted):
+    """Is the library of the tested program that version or a later one? It is the system's, as that of the command openssl."""
+    found = subprocess.run(["openssl", "version"], capture_output=True, text=True, timeout=SECONDS).stdout
+    return tuple(map(int, re.search(r"(\d+)\.(\d+)", found).groups())) >= wanted
+
+
+@pytest.mark.skipif(not has_openssl(3, 5), reason="OpenSSL is older than 3.5: it lacks ML-KEM")
+@pytest.mark.parametrize("offer, line, group", [
+    ("X25519MLKEM768", "", "X25519MLKEM768"), ("X25519MLKEM768:X25519", "", "X25519MLKEM768"), ("X25519", "", "x25519"),
+    ("P-256", "", "secp256r1"), ("X25519MLKEM768:X25519", "TLSGroups X25519:P-256", "x25519"),
+])
+def test_post_quantum_key_exchange_is_preferred(secure, authority, tmp_path, offer, line, group):
+    log = tmp_path / "access.log"
+    server = secure(keys(authority.issue()) + line, plugins=["logger"], listen=["127.0.0.1:0 tls"],
+                    sections=f'[LOGGER]\n    AccessLog {log}\n    Format %{{tls_version}}x|%{{tls_group}}x\n')
+    host, port = server.server.addresses[0]
+    done = subprocess.run(["openssl", "s_client", "-connect", f"{host}:{port}", "-servername", "localhost", "-groups", offer, "-quiet"],
+                          input=b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", capture_output=True, timeout=SECONDS)
+    assert b"200 OK" in done.stdout, done
+    server.server.stop()
+    assert log.read_text() == f"TLSv1.3|{group}\n"
+
+
 def test_explain_names_certificate_and_redirect(run, site, authority, tmp_path):
     site.add("index.html", "hello")
     pair = authority.issue(["a.example"])

@@ -115,7 +115,7 @@ def test_reload_metrics_report_failure_and_recovery(secure, authority):
 
     first = counts()
     assert first["monkey_config_last_reload_successful"] == 1
-    assert first["monkey_config_reload_failures_total"] == first["monkey_config_last_reload_failure_time_seconds"] == 0
+    assert first["monkey_config_reload_failures_total"] == first["monkey_config_last_reload_failure_timestamp_seconds"] == 0
     good = server.server.config.read_text()
     server.server.config.write_text(good + "\n[NONSENSE]\n    a b\n")
     server.server.tell(signal.SIGHUP)
@@ -123,7 +123,7 @@ def test_reload_metrics_report_failure_and_recovery(secure, authority):
     failed = counts()
     assert failed["monkey_config_last_reload_successful"] == 0
     assert failed["monkey_config_reload_failures_total"] == 1 and failed["monkey_config_reloads_total"] == 0
-    assert failed["monkey_config_last_reload_failure_time_seconds"] > 1_000_000_000
+    assert failed["monkey_config_last_reload_failure_timestamp_seconds"] > 1_000_000_000
     server.server.config.write_text(good)
     server.server.tell(signal.SIGHUP)
     server.server.err.wait_for("the new configuration serves")

@@ -4,7 +4,8 @@
 
     arena.py [--build build/release] [--dataset FILE] [--rounds 7] [--seconds 2] [--connections 64]
 
-The services are in tools/bench/arena; each handles the same requests and reads the same dataset. Every server runs with one worker
+The services are in tools/bench/arena; each handles the same requests and reads the same dataset. In `baseline`, `floor` is
+tools/bench/floor.c, which reads no request: the least that an epoll server spends on these bytes. Every server runs with one worker
 on the first CPU, the client (wrk) on the last. Prints the server's CPU time per request in microseconds, the median of alternating
 rounds with the minimum and the maximum, and its ratio to actix-web.
 
@@ -75,6 +76,11 @@ def copy_of_sources(name):
     return folder
 
 
+def build_floor(folder):
+    subprocess.run(["cc", "-O2", "-o", folder / "floor", ROOT / "tools" / "bench" / "floor.c"], check=True)
+    return folder / "floor"
+
+
 def build_actix():
     folder = copy_of_sources("actix-web")
     subprocess.run(["cargo", "build", "--release", "--quiet"], cwd=folder, check=True)
@@ -143,9 +149,11 @@ def measure(process, port, path, options):
 
 
 def check_responses(ports, path):
-    """Exits if the servers respond with different values."""
+    """Exits if the servers other than the floor respond with different values."""
     bodies = {}
     for name, port in ports.items():
+        if name == "floor":
+            continue
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as response:
             bodies[name] = json.loads(response.read())
     if any(body != bodies["Duda"] for body in bodies.values()):
@@ -180,7 +188,8 @@ def main():
             dataset = folder / "dataset.json"
             dataset.write_text(json.dumps(generated_items()))
         build_duda(build, folder)
-        commands = {"Duda": lambda port: duda_command(build, folder, port)}
+        floor = build_floor(folder)
+        commands = {"Duda": lambda port: duda_command(build, folder, port), "floor": lambda port: [floor, port, len("55")]}
         for each, program in other_programs().items():
             commands[each] = lambda port, program=program: [program, port, dataset]
         servers = {}
@@ -193,6 +202,7 @@ def main():
         print(f"load {os.getloadavg()[0]:.1f}")
         for what, path in PATHS.items():
             compare(servers, what, path, options)
+            servers.pop("floor", None)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ static int find_token(struct duda_ctx *d, mk_str hash, struct duda_identity *ide
     return 0;
 }
 
-static const struct duda_token_auth tokens = {.find = find_token};
+static const struct duda_token_auth tokens = DUDA_TOKEN_AUTH(.find = find_token);
 static const struct duda_route_auth by_token = {.authenticate = duda_auth_bearer,
                                                 .authenticate_data = &tokens};
 static const struct duda_cors any_app = {.origins = "https://app.example.org"};

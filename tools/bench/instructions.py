@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the user-space instructions per keep-alive request with callgrind.
 
-    instructions.py PROGRAM [--what file|hello|proxied|limited|http2|grpc|broadcast] [--check FILE] [--write FILE] [--profile]
+    instructions.py PROGRAM [--what file|hello|proxied|limited|http2|grpc|broadcast] [--check FILE] [--write FILE] [--profile] [--recorder] [--tracing] [--otlp]
 
 The server runs twice under valgrind, with few requests and with many. The difference between the instruction counts, divided by
 the difference between the numbers of requests, is the cost of one request without startup and shutdown. The result for a program
@@ -11,8 +11,10 @@ and a request is reproducible, however busy the machine is.
 --what: a file of 100 bytes; the `hello` handler of tools/bench/duda.c; a response of 100 bytes through `proxy`, also with
 `MaxConnections 100` in an [UPSTREAM], and over HTTP/2 to the backend; a unary call of gRPC through `proxy`; or a
 handler that publishes a message to 10 WebSockets.
---check compares the result with the number in FILE and fails if it grew by more than a tenth; --write stores it.
+--check compares the result with the number in FILE and fails if it grew by more than 3 %, or by more than 10 % if another compiler
+built the program; --write stores it there, with the compiler.
 --profile prints which functions the instructions belong to.
+--recorder loads the plugin `recorder`; --tracing gives each request a trace, of which 1 % are sampled; --otlp also exports these traces.
 """
 import argparse
 import contextlib
@@ -235,6 +237,36 @@ def client_for(what):
     return broadcast if what == "broadcast" else lambda port, requests: ask(port, requests, request)
 
 
+# ---- Records ----
+
+def compiler_of(program):
+    """Returns the version of the compiler, which the program contains."""
+    comment = subprocess.run(["readelf", "-p", ".comment", program], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\]\s+(\S.*)", comment)
+    return found[1].strip() if found else "unknown"
+
+
+def read_records(path):
+    """Returns {what: (number, compiler)}."""
+    rows = [row.split(None, 2) for row in path.read_text().splitlines()] if path.exists() else []
+    return {what: (int(number), compiler) for what, number, compiler in rows}
+
+
+def write_record(path, what, cost, compiler):
+    records = read_records(path) | {what: (cost, compiler)}
+    path.write_text("".join(f"{each} {number} {built_by}\n" for each, (number, built_by) in sorted(records.items())))
+
+
+def check_record(path, what, cost, compiler):
+    if what not in read_records(path):
+        sys.exit(f"{path} has no number for `{what}`: record it with --write")
+    recorded, built_by = read_records(path)[what]
+    slack = 3 if compiler == built_by else 10
+    print(f"{recorded} recorded in {path}, with {built_by}")
+    if cost * 100 > recorded * (100 + slack):
+        sys.exit(f"this is more than {slack} % above the recorded number: find the reason, or record the new number with --write")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -242,23 +274,30 @@ def main():
     parser.add_argument("--check", type=pathlib.Path)
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--recorder", action="store_true")
+    parser.add_argument("--tracing", action="store_true")
+    parser.add_argument("--otlp", action="store_true")
     options = parser.parse_args()
     program = os.path.abspath(options.program)
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(f"{folder}/www")
         pathlib.Path(folder, "www", "100.html").write_text("x" * 100)
         backend = start_backend(options.what)
-        cost, profile = count(program, folder, sections(program, folder, options.what, backend), client_for(options.what))
+        configuration = sections(program, folder, options.what, backend)
+        if options.recorder:
+            configuration = f"[PLUGINS]\n    Load recorder\n[RECORDER]\n    File {folder}/recording\n{configuration}"
+        if options.tracing or options.otlp:
+            configuration = "[PLUGINS]\n    Load tracing\n[TRACING]\n    TraceContext on\n    Sample 1%\n" + configuration
+        if options.otlp:
+            configuration = f"[PLUGINS]\n    Load otlp\n[OTLP]\n    Endpoint http://127.0.0.1:{start_backend('file')}\n{configuration}"
+        cost, profile = count(program, folder, configuration, client_for(options.what))
         print(f"{cost} instructions for one keep-alive request of {WHAT[options.what]}")
         if options.profile:
             subprocess.run(["callgrind_annotate", str(profile)], check=True)
     if options.write:
-        options.write.write_text(f"{cost}\n")
+        write_record(options.write, options.what, cost, compiler_of(program))
     if options.check:
-        recorded = int(options.check.read_text())
-        print(f"{recorded} recorded in {options.check}")
-        if cost > recorded * 1.1:
-            sys.exit("this is more than 10 % above the recorded number: find the reason, or record the new number with --write")
+        check_record(options.check, options.what, cost, compiler_of(program))
 
 
 if __name__ == "__main__":

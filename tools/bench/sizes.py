@@ -3,10 +3,11 @@
 """Prints the size of Monkey: each preset as a stripped dynamic program (glibc) and as a static one (musl), and the memory of an
 idle server.
 
-    sizes.py [--write FILE] [--keep FOLDER] [PRESET...]
+    sizes.py [--write FILE] [--keep FOLDER] [--libraries FOLDER] [PRESET...]
 
 The presets are tiny, std and full; builds go to a temporary folder, or to the folder of --keep. Static programs are built without
-libraries, since Debian has none for musl, and cannot load shared objects. --write puts the table into FILE, between two comments.
+libraries, since Debian has none for musl, and cannot load shared objects. --libraries: the pkgconfig folder of zlib and nghttp2, which
+you compiled with musl-gcc; adds a static std with both. --write puts the table into FILE, between two comments.
 RSS is that of the worker; PSS is that of master and worker together and counts shared pages once.
 """
 import argparse
@@ -43,15 +44,17 @@ def kernel_headers(folder):
     return folder
 
 
-def configure(preset, is_static, folder):
-    options = []
+def configure(preset, is_static, libraries, folder):
+    options, environment = [], os.environ
     if is_static:
         headers = kernel_headers(folder.parent / "kernel")
         options = ["-DCMAKE_C_COMPILER=musl-gcc", f"-DCMAKE_C_COMPILER_AR={shutil.which('gcc-ar')}",
                    f"-DCMAKE_C_COMPILER_RANLIB={shutil.which('gcc-ranlib')}", f"-DCMAKE_C_FLAGS=-isystem {headers}", "-DCMAKE_EXE_LINKER_FLAGS=-static",
-                   "-DMK_LIBRARIES=OFF", "-DMK_HTTP2=OFF", "-DMK_TLS=OFF", "-DMK_EXPORTS=OFF",
-                   "-DMK_PLUGINS_STATIC=all"]
-    call("cmake", "-S", ROOT, "--preset", preset, "-B", folder, *options, cwd=ROOT)
+                   "-DMK_TLS=OFF", "-DMK_EXPORTS=OFF", "-DMK_PLUGINS_STATIC=all"]
+        options += ["-DMK_HTTP2=ON"] if libraries else ["-DMK_LIBRARIES=OFF", "-DMK_HTTP2=OFF"]
+    if libraries:
+        environment = os.environ | {"PKG_CONFIG_LIBDIR": str(libraries)}
+    call("cmake", "-S", ROOT, "--preset", preset, "-B", folder, *options, cwd=ROOT, env=environment)
     call("cmake", "--build", folder, "--target", "server", "libmonkey.a", "--", "-j2")
 
 
@@ -103,13 +106,13 @@ def kb(size):
     return f"{size / 1024:,.0f} KB"
 
 
-def row(preset, is_static, folder):
-    configure(preset, is_static, folder)
+def row(preset, is_static, libraries, folder):
+    configure(preset, is_static, libraries, folder)
     objects = "none" if is_static else loadable(folder)
     rss, pss = idle(folder / "monkey")
-    libc = "musl, static, no libraries" if is_static else "glibc, dynamic"
+    libc = f"musl, static, {'zlib and nghttp2' if libraries else 'no libraries'}" if is_static else "glibc, dynamic"
     return (f"| `{preset}` | {libc} | {kb(stripped(folder / 'monkey'))} | {objects} | {rss:,} KB | {pss:,} KB "
-            f"| {kb(hello(is_static, folder))} |\n")
+            f"| {'' if libraries else kb(hello(is_static, folder))} |\n")
 
 
 def write(path, table):
@@ -125,6 +128,7 @@ def main():
     parser.add_argument("presets", nargs="*", default=PRESETS, metavar="PRESET")
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--libraries", type=pathlib.Path)
     options = parser.parse_args()
     folder = options.keep or pathlib.Path(tempfile.mkdtemp())
     table = HEAD
@@ -132,7 +136,9 @@ def main():
         for preset in options.presets:
             for is_static in (False, True):
                 if not is_static or shutil.which("musl-gcc"):
-                    table += row(preset, is_static, folder / f"{preset}-{'musl' if is_static else 'glibc'}")
+                    table += row(preset, is_static, None, folder / f"{preset}-{'musl' if is_static else 'glibc'}")
+            if preset == "std" and options.libraries:
+                table += row(preset, True, options.libraries.resolve(), folder / "std-libraries")
     finally:
         if not options.keep:
             shutil.rmtree(folder)

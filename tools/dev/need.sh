@@ -66,6 +66,8 @@ check   postgresql?      a_postgresql
 check   pgbouncer?       server pgbouncer
 check   clang-format?    any_clang_format
 check   pebble?          command pebble
+check   bind9?           server named
+check   bind9-dnsutils?  command nsupdate
 check   chromium?        any_chromium
 check   libnss3-tools?   command certutil
 check   openssl          command openssl

@@ -35,14 +35,17 @@ environment() {
 
 # Downloads run while the compilers work.
 build() {
-    local venv h2spec status=0
+    local venv h2spec pebble status=0
     python "$1" &
     venv=$!
     tools/dev/h2spec.sh build/h2spec &
     h2spec=$!
+    tools/dev/pebble.sh build/pebble &
+    pebble=$!
     compile || status=1
     wait "$venv" || status=1
     wait "$h2spec" || status=1
+    wait "$pebble" || status=1
     exit $status
 }
 

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "conf/reference.h"
+#include "server/certificates_command.h"
+#include "server/explain.h"
 #include "server/options.h"
 #include "setup/builtin.h"
 #include "setup/keys.h"
@@ -177,6 +179,15 @@ static void write_server_man_page(struct mk_buf *out)
         if (!is_server_command(i))
             mk_buf_addf(out, "\\fBmonkey %s \\-\\-help\\fR lists its options.\n", commands[i].name);
     }
+    size_t n;
+    const struct mk_option *explain = mk_explain_options(&n);
+    mk_buf_add(out, MK_STR(".SH OPTIONS OF EXPLAIN\n"));
+    for (size_t i = 0; i < n; i++)
+        append_man_option(out, &explain[i]);
+    const struct mk_option *certificates = mk_certificates_command_options(&n);
+    mk_buf_add(out, MK_STR(".SH OPTIONS OF CERTIFICATES\n"));
+    for (size_t i = 0; i < n; i++)
+        append_man_option(out, &certificates[i]);
     mk_buf_add(out, mk_str_from_c(man_tail));
 }
 
@@ -322,11 +333,26 @@ static void write_command_man_page(const char *name, struct mk_buf *out)
 
 /* ---- Completion ---- */
 
+/* The options of the program, then those of `explain` and of `certificates`; NULL: no more. */
+static const struct mk_option *option_at(size_t i)
+{
+    size_t n_explain, n_certificates;
+    const struct mk_option *explain = mk_explain_options(&n_explain),
+                           *certificates = mk_certificates_command_options(&n_certificates);
+    if (i < mk_options_n)
+        return &mk_options[i];
+    i -= mk_options_n;
+    if (i < n_explain)
+        return &explain[i];
+    i -= n_explain;
+    return i < n_certificates ? &certificates[i] : NULL;
+}
+
 static void append_bash_case(struct mk_buf *out, enum mk_option_arg arg, const char *action)
 {
     const char *between = "";
-    for (size_t i = 0; i < mk_options_n; i++) {
-        const struct mk_option *o = &mk_options[i];
+    const struct mk_option *o;
+    for (size_t i = 0; (o = option_at(i)); i++) {
         if (o->arg != arg)
             continue;
         if (mk_option_has_letter(o))
@@ -374,10 +400,11 @@ static void write_bash_completion(struct mk_buf *out)
     append_bash_case(out, MK_ARG_FOLDER, "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))");
     append_bash_case(out, MK_ARG_WORD, "COMPREPLY=()");
     mk_buf_add(out, MK_STR("esac\n    if [[ $cur == -* ]]; then\n        COMPREPLY=($(compgen -W $'"));
-    for (size_t i = 0; i < mk_options_n; i++) {
-        if (mk_option_has_letter(&mk_options[i]))
-            mk_buf_addf(out, "-%c\\n", mk_options[i].letter);
-        mk_buf_addf(out, "--%s\\n", mk_options[i].name);
+    const struct mk_option *o;
+    for (size_t i = 0; (o = option_at(i)); i++) {
+        if (mk_option_has_letter(o))
+            mk_buf_addf(out, "-%c\\n", o->letter);
+        mk_buf_addf(out, "--%s\\n", o->name);
     }
     mk_buf_add(out, mk_str_from_c(bash_first_word));
 }
@@ -415,8 +442,9 @@ static void append_zsh_option(struct mk_buf *out, const struct mk_option *o)
 static void write_zsh_completion(struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("#compdef monkey\n_arguments -s \\\n"));
-    for (size_t i = 0; i < mk_options_n; i++)
-        append_zsh_option(out, &mk_options[i]);
+    const struct mk_option *o;
+    for (size_t i = 0; (o = option_at(i)); i++)
+        append_zsh_option(out, o);
     mk_buf_add(
         out,
         MK_STR("    '1:folder or command:_alternative \"folders:folder:_files -/\" \"commands:command:("));

@@ -245,6 +245,7 @@ function buildRequest(form, {path, method, op}) {
         request.headers.push(["Accept", form.elements.accept.value]);
     addRequestBody(request, form, op);
     addCredentials(request, op.security);
+    addCsrfToken(request);
     return request;
 }
 
@@ -367,10 +368,13 @@ function fillCard(card, operation) {
     describeResponses(card, op.responses);
 }
 
+// The prefix distinguishes the ID of a handler such as list() from the IDs of the page itself.
+const cardId = op => `op-${op.operationId}`;
+
 // Cards are filled when they are first opened, so that a page with hundreds of operations appears at once.
 function addCard(to, operation) {
     const {path, method, op} = operation;
-    const card = add(to, "details", "", {className: "card", id: op.operationId}), summary = add(card, "summary");
+    const card = add(to, "details", "", {className: "card", id: cardId(op)}), summary = add(card, "summary");
     add(summary, "span", method, {className: `method ${method.toLowerCase()}`});
     add(summary, "code", path);
     if (op.security)
@@ -384,7 +388,7 @@ function addCard(to, operation) {
 }
 
 function addNavigation(to, operation) {
-    const link = add(to, "a", "", {href: `#${operation.op.operationId}`});
+    const link = add(to, "a", "", {href: `#${cardId(operation.op)}`});
     add(link, "span", operation.method, {className: `method ${operation.method.toLowerCase()}`});
     add(link, "span", operation.path, {className: "path"});
     return link;

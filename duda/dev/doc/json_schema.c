@@ -349,6 +349,38 @@ void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *na
         mk_json_end_object(w);
 }
 
+/* Writes a member of a merge patch. */
+static void write_patch_field(const struct schema_writer *w, const struct duda_schema_field *m)
+{
+    if (!m->optional) {
+        write_field_schema(w, m, 0);
+        return;
+    }
+    mk_json_begin_object(w->json);
+    mk_json_begin_array(mk_json_key(w->json, "anyOf"));
+    write_field_schema(w, m, 0);
+    begin_type_schema(w->json, "null");
+    mk_json_end_object(w->json);
+    mk_json_end_array(w->json);
+    mk_json_end_object(w->json);
+}
+
+void dev_json_schema_write_patch(struct mk_json_writer *w, struct dev_json_schemas *named,
+                                 const struct duda_schema *schema)
+{
+    const struct schema_writer writer = {.json = w, .named = named};
+    begin_type_schema(w, "object");
+    mk_json_begin_object(mk_json_key(w, "properties"));
+    for (size_t i = 0; i < schema->n; i++) {
+        mk_json_key(w, duda_schema_field_name(duda_schema_field_at(schema, i)));
+        write_patch_field(&writer, duda_schema_field_at(schema, i));
+    }
+    mk_json_end_object(w);
+    if (!schema->allow_unknown)
+        mk_json_bool(mk_json_key(w, "additionalProperties"), false);
+    mk_json_end_object(w);
+}
+
 void dev_json_schema_write_multipart(struct mk_json_writer *w, struct dev_json_schemas *named,
                                      const struct duda_schema *form, const char *files)
 {

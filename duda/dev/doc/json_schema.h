@@ -19,6 +19,10 @@ struct dev_json_schemas {
  * levels. */
 void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
                            const struct duda_schema *schema, bool is_list);
+/* Writes the schema of a merge patch (RFC 7396) of the struct: no member is required, and null clears an
+ * optional one. */
+void dev_json_schema_write_patch(struct mk_json_writer *w, struct dev_json_schemas *named,
+                                 const struct duda_schema *schema);
 /* Writes the schema of a multipart form: the fields of `form` (NULL: none), and files named by words such as
  * "photo", "photo?" (optional) and "photos[]" (a list). */
 void dev_json_schema_write_multipart(struct mk_json_writer *w, struct dev_json_schemas *named,

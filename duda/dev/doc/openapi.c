@@ -213,7 +213,7 @@ static bool is_same_path(const char *a, const char *b)
 static void add_route_if_same_path(const struct dev_route *r, void *ctx)
 {
     struct openapi_writer *w = ctx;
-    if (is_same_path(r->pattern, w->pattern))
+    if (!r->line->hidden && is_same_path(r->pattern, w->pattern))
         add_route(w, r);
 }
 
@@ -237,7 +237,7 @@ static void find_earlier_path(const struct dev_route *r, void *ctx)
     struct earlier_path *b = ctx;
     if (b->left) {
         b->left--;
-        b->found = b->found || is_same_path(r->pattern, b->pattern);
+        b->found = b->found || (!r->line->hidden && is_same_path(r->pattern, b->pattern));
     }
 }
 
@@ -253,7 +253,7 @@ static void write_path_once(const struct dev_route *r, void *ctx)
                                .security = f->security};
     char buf[DEV_PATTERN_MAX];
     struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
-    if (earlier_path.found)
+    if (earlier_path.found || r->line->hidden)
         return;
     append_openapi_path(&path, r->pattern);
     mk_json_newline(f->json);
@@ -300,6 +300,8 @@ static void write_tag_once(struct tags *t, mk_str name, const char *description)
 static void write_tags_of_route(const struct dev_route *r, void *ctx)
 {
     struct tags *t = ctx;
+    if (r->line->hidden)
+        return;
     mk_str tags = mk_str_from_c(r->line->tags ? r->line->tags : ""), tag;
     while ((tag = next_tag(&tags)).len)
         write_tag_once(t, tag, NULL);

@@ -52,6 +52,14 @@ function addCredentials(request, security) {
         addCredential(request, name);
 }
 
+// `monkey run` accepts this token from pages of the same origin, so that this page can call routes behind
+// duda_csrf_check().
+function addCsrfToken(request) {
+    const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
+    if (!isSafe && request.url.origin === location.origin && location.pathname.endsWith("/.duda/doc"))
+        request.headers.push(["X-CSRF-Token", "api-page"]);
+}
+
 // ---- curl ----
 
 const quoted = text => `'${text.replaceAll("'", "'\\''")}'`;

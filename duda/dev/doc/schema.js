@@ -6,7 +6,8 @@ const api = JSON.parse(document.getElementById("api").textContent);
 const DEPTH_MAX = 8; // schemas may be recursive
 
 function resolveSchema(schema) {
-    return schema.$ref ? api.components.schemas[schema.$ref.split("/").pop()] : schema;
+    const s = schema.anyOf ? schema.anyOf[0] : schema; // a member of a merge patch: a value, or null
+    return s.$ref ? api.components.schemas[s.$ref.split("/").pop()] : s;
 }
 
 function schemaName(schema) {

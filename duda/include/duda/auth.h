@@ -10,6 +10,7 @@
 #endif
 
 #include <duda/crypto.h>
+#include <duda/middleware.h>
 #include <duda/service.h>
 
 #ifdef __cplusplus
@@ -23,9 +24,9 @@ extern "C" {
  *
  * duda_auth_basic(), duda_auth_bearer(), duda_auth_api_key() and duda_auth_session() are middleware for
  * DUDA_BEFORE(). They authenticate the client, or respond with 401 and the challenge that HTTP requires.
- * Their `.data` is a constant struct:
+ * Their `.data` is a constant struct, which a macro initializes. A missing or wrong `.data` is an error at load.
  *
- *     static const struct duda_token_auth api = {.realm = "shop", .find = find_token};
+ *     static const struct duda_token_auth api = DUDA_TOKEN_AUTH(.realm = "shop", .find = find_token);
  *
  *     DUDA_ROUTES(orders,
  *         DUDA_BEFORE(duda_auth_bearer, .data = &api, .security = "bearer"),
@@ -55,7 +56,8 @@ MK_API bool duda_has_role(struct duda_ctx *d, const char *role);
 /**
  * Middleware that requires a role. `.data` is the name of the role, or a list of names separated by spaces,
  * of which the client needs one: `DUDA_BEFORE(duda_require_role, .data = "admin editor")`. Other clients get
- * 403. Middleware that authenticates must precede this one in the table; otherwise every client gets 500.
+ * 403. Middleware that authenticates must precede this one in the table; otherwise every client gets 500. A
+ * missing `.data` is an error at load.
  */
 MK_API duda_verdict duda_require_role(struct duda_ctx *d);
 /**
@@ -95,8 +97,9 @@ MK_API int duda_password_hash(struct duda_ctx *d, mk_str password,
 MK_API int duda_password_verify(struct duda_ctx *d, mk_str password, mk_str hash,
                                 bool *matches) MK_API_MUST_USE;
 
-/** The `.data` of duda_auth_basic(). */
+/** The `.data` of duda_auth_basic(); initialize it with DUDA_BASIC_AUTH(). */
 struct duda_basic_auth {
+    enum duda_data_type type;
     const char *realm; /**< name that browsers show; NULL: "restricted" */
     /** Finds a user: sets *password_hash to the output of duda_password_hash(), and may set the roles of the
      * identity, whose `user` is the name that the client sent. Returns 0; -ENOENT: there is no such user; or
@@ -104,6 +107,10 @@ struct duda_basic_auth {
     int (*find)(struct duda_ctx *d, mk_str user, mk_str *password_hash, struct duda_identity *identity);
     uint64_t reserved[4]; /**< must be zero */
 };
+/* clang-format off */
+/** Initializes a struct duda_basic_auth: `DUDA_BASIC_AUTH(.realm = "shop", .find = find_user)`. */
+#define DUDA_BASIC_AUTH(...) MK_API_INIT(duda_basic_auth){.type = DUDA_DATA_BASIC_AUTH, __VA_ARGS__}
+/* clang-format on */
 /**
  * HTTP Basic authentication (RFC 7617) with hashed passwords. The response for an unknown user takes as long
  * as for a wrong password. Clients send the password with each request, so each worker caches successful
@@ -114,8 +121,9 @@ MK_API duda_verdict duda_auth_basic(struct duda_ctx *d);
 
 /* ---- Tokens and API keys ---- */
 
-/** The `.data` of duda_auth_bearer() and duda_auth_api_key(). */
+/** The `.data` of duda_auth_bearer() and duda_auth_api_key(); initialize it with DUDA_TOKEN_AUTH(). */
 struct duda_token_auth {
+    enum duda_data_type type;
     const char *realm; /**< NULL: "restricted" */
     /** Finds the token by its hash, and sets at least `user` of the identity. Returns 0; -ENOENT: there is no
      * such token; or another error, which ends the request. May wait. */
@@ -124,6 +132,10 @@ struct duda_token_auth {
     const char *query;    /**< API keys: name of a query parameter, which logs may show; NULL: none */
     uint64_t reserved[4]; /**< must be zero */
 };
+/* clang-format off */
+/** Initializes a struct duda_token_auth: `DUDA_TOKEN_AUTH(.realm = "shop", .find = find_token)`. */
+#define DUDA_TOKEN_AUTH(...) MK_API_INIT(duda_token_auth){.type = DUDA_DATA_TOKEN_AUTH, __VA_ARGS__}
+/* clang-format on */
 /**
  * Returns the credentials in the request header Authorization, without the name of the scheme. They are
  * absent if the request has no such header, or if the header names another scheme; case is ignored. For
@@ -157,9 +169,10 @@ MK_API mk_str duda_token_hash(struct duda_ctx *d, mk_str token) MK_API_MUST_USE;
 
 /* ---- Sessions ---- */
 
-/** The `.data` of duda_auth_session(), which may be NULL. */
+/** The `.data` of duda_auth_session(), which may be NULL; initialize it with DUDA_SESSION_AUTH(). */
 struct duda_session_auth {
-    /** Path of the login page. Browsers that open a page are redirected to it, with the current path as the
+    enum duda_data_type type;
+    /** Path of the login page, without the prefix from [ROUTES]; or the URL of another site. Browsers that open a page are redirected to it, with the current path as the
      * query parameter `next` (see duda_redirect_local()). NULL: they get 401, like all other clients. */
     const char *login;
     /** Sets the roles of the user; NULL: users have no roles. Returns 0; -ENOENT: the user no longer exists;
@@ -167,6 +180,10 @@ struct duda_session_auth {
     int (*find)(struct duda_ctx *d, mk_str user, struct duda_identity *identity);
     uint64_t reserved[4]; /**< must be zero */
 };
+/* clang-format off */
+/** Initializes a struct duda_session_auth: `DUDA_SESSION_AUTH(.login = "/log-in")`. */
+#define DUDA_SESSION_AUTH(...) MK_API_INIT(duda_session_auth){.type = DUDA_DATA_SESSION_AUTH, __VA_ARGS__}
+/* clang-format on */
 /** Requires a session that duda_session_log_in() has bound to a user. */
 MK_API duda_verdict duda_auth_session(struct duda_ctx *d);
 

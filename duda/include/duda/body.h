@@ -18,8 +18,8 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  * Parses the JSON request body into a struct and validates it (see duda_json_read()). Waits for the body.
  * Returns 0 on success; the data lives until the handler returns. Return any other result from the handler.
  * The client then gets problem details with status 415 (not JSON), 400 (malformed), 413 (a limit is
- * exceeded) or 422 (does not match the schema), which list each error with line and column. A failed wait
- * returns its own error.
+ * exceeded) or 422 (does not match the schema), which list each error with line and column, or the response of
+ * an error handler: see duda_error(). A failed wait returns its own error.
  *
  *     static int create(struct duda_ctx *d)
  *     {
@@ -32,6 +32,22 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  */
 MK_API duda_verdict duda_bind_json_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                                            size_t size, const struct mk_json_limits *limits) MK_API_MUST_USE;
+/**
+ * For PATCH: changes the struct as the JSON request body, a merge patch, requests (see duda_json_merge()). Load
+ * the current values first; members that the client does not send keep them, and null clears a member. Otherwise
+ * like duda_bind_json().
+ *
+ *     struct issue issue = {0};
+ *     int e = duda_sql_query_row(d, db, &issue_schema, &issue, "SELECT * FROM issues WHERE id = $1",
+ *                                duda_sql_integer(id));
+ *     e = e ? e : duda_bind_merge_patch(d, &issue_schema, &issue, NULL);
+ *     e = e ? e
+ *           : duda_sql_query_struct(d, db, NULL, "UPDATE issues SET title = :title, owner = :owner WHERE id = :id",
+ *                                   &issue_schema, &issue);
+ */
+MK_API duda_verdict duda_bind_merge_patch_checked(struct duda_ctx *d, const struct duda_schema *schema,
+                                                  void *out, size_t size,
+                                                  const struct mk_json_limits *limits) MK_API_MUST_USE;
 /** Parse a JSON request body: as a list of structs, or, without a schema, as a value of any type. `list` is
  * the address of a pointer to the struct, which the function sets to the array. */
 MK_API duda_verdict duda_bind_json_list_checked(struct duda_ctx *d, const struct duda_schema *schema,
@@ -49,6 +65,8 @@ MK_API duda_verdict duda_bind_query_checked(struct duda_ctx *d, const struct dud
  * the schema describes a struct of another size. If you have only a `void *`, call the functions with the
  * suffix `_checked`, and pass schema->size. */
 #define duda_bind_json(d, schema, out, ...) duda_bind_json_checked(d, schema, out, sizeof *(out), __VA_ARGS__)
+#define duda_bind_merge_patch(d, schema, out, ...)                                                           \
+    duda_bind_merge_patch_checked(d, schema, out, sizeof *(out), __VA_ARGS__)
 #define duda_bind_json_list(d, schema, list, n, ...)                                                         \
     duda_bind_json_list_checked(d, schema, list, sizeof **(list), n, __VA_ARGS__)
 #define duda_bind_query(d, schema, out) duda_bind_query_checked(d, schema, out, sizeof *(out))
@@ -105,6 +123,13 @@ static inline MK_API_MUST_USE duda_verdict duda_bind_json(struct duda_ctx *d,
                                                           const struct mk_json_limits *limits)
 {
     return duda_bind_json_checked(d, schema, out, sizeof *out, limits);
+}
+template <typename type>
+static inline MK_API_MUST_USE duda_verdict duda_bind_merge_patch(struct duda_ctx *d,
+                                                                 const struct duda_schema *schema, type *out,
+                                                                 const struct mk_json_limits *limits)
+{
+    return duda_bind_merge_patch_checked(d, schema, out, sizeof *out, limits);
 }
 template <typename type>
 static inline MK_API_MUST_USE duda_verdict duda_bind_json_list(struct duda_ctx *d,

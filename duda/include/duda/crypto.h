@@ -158,6 +158,9 @@ struct duda_jwt_rules {
     bool allow_no_expiry; /**< accepts tokens without `exp` */
     mk_str issuer;        /**< required `iss`; absent: any */
     mk_str audience;      /**< required `aud`, or one of its elements; absent: any */
+    /** Receives the reason if the token is invalid, for logs and developers: "`exp` is 900 s ago". It may contain
+     * text of the token. NULL: no reason. */
+    struct mk_buf *reason;
 };
 
 /**

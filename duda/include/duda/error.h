@@ -25,8 +25,8 @@ extern "C" {
  *
  * Error handlers respond to:
  *
- * - errors that handlers and middleware return: a status of 400 or above, or a negative errno value. They are
- *   not called if the handler writes the error response itself, for example with duda_problem().
+ * - errors that handlers and middleware return: a status of 400 or above, or a negative errno value, with or
+ *   without duda_error(), and so errors of duda_bind_json() and duda_csrf_check(). Error handlers are not called if the handler writes the error response itself, for example with duda_problem().
  * - errors of routes: 405, 413 (`.body_max`), 503 (CrashLimit), 504 (HandlerTimeout and `.deadline_ms`), and
  *   errors from plugins that protect a route, such as 401 and 429.
  * - 404 for paths below the group that match no route, unless another handler, such as the one for static
@@ -53,13 +53,36 @@ extern "C" {
  * pages.
  */
 
+struct duda_validation_errors;
+
+/**
+ * Fails the request with a status (400 to 599) and a description that the client may see. Return the result
+ * from the handler or middleware. An error handler responds: it reads the description with
+ * duda_error_detail(). If no error handler responds, a client that prefers HTML gets the server's error page,
+ * and any other client gets problem details, as from duda_problem(). duda_bind_json(), duda_bind_query(),
+ * duda_bind_form(), duda_csrf_check() and the handlers of duda/oidc.h fail in this way.
+ *
+ *     return duda_error(d, 409, "version %d has been replaced", 7);
+ */
+MK_API duda_verdict duda_error(struct duda_ctx *d, unsigned status, const char *fmt, ...)
+    MK_API_PRINTF(3, 4) MK_API_MUST_USE;
+/** Like duda_error(), with validation errors: see duda_problem_errors(). Copies the struct, but not its
+ * strings, which must stay valid until the response is sent. */
+MK_API duda_verdict duda_error_invalid(struct duda_ctx *d, unsigned status,
+                                       const struct duda_validation_errors *errors) MK_API_MUST_USE;
+/** For error handlers: the description that duda_error() has set; NULL: none. Escape it in HTML. */
+MK_API const char *duda_error_detail(struct duda_ctx *d);
+/** For error handlers: the validation errors of duda_error_invalid(); NULL: none. */
+MK_API const struct duda_validation_errors *duda_error_validation(struct duda_ctx *d);
+
 /** The status of the error (400 to 599); 0 outside of error handlers. */
 MK_API unsigned duda_error_status(struct duda_ctx *d);
 /** The reason that duda_reason() has recorded, for logs and developers; NULL: none. Do not show it to
  * clients. The result of the handler is duda_result(), 0 if no handler has run. */
 MK_API const char *duda_error_reason(struct duda_ctx *d);
 /** An error handler that sends problem details (RFC 9457) with the title and a general description of the
- * status. Under `monkey run`, the description is the recorded reason. */
+ * status, or the description and the validation errors of duda_error(). Under `monkey run`, the description
+ * is the recorded reason. */
 MK_API duda_verdict duda_error_problem(struct duda_ctx *d);
 
 #ifdef __cplusplus

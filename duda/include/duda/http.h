@@ -52,9 +52,9 @@ MK_API struct duda_http_client *duda_http_find(struct duda_ctx *d, const char *n
  * section early. */
 MK_API struct duda_http_client *duda_http_of(struct mk_worker *worker, const char *name);
 /** Checks that an [HTTP_CLIENT] section has this Name. Call this function in load() of a plugin whose `needs`
- * lists "duda-http" and whose `section` has a key `HttpClient`. If there is no such [HTTP_CLIENT], reports an
- * error at the key and suggests a similar name. */
-MK_API void duda_http_require(struct mk_config *config, const void *section, mk_str name);
+ * lists "duda-http" and whose `section` has `key`, such as `HttpClient`. If there is no such [HTTP_CLIENT],
+ * reports an error at the key and suggests a similar name. */
+MK_API void duda_http_require(struct mk_config *config, const void *section, const char *key, mk_str name);
 
 /** A request; leave unused members zero. */
 struct duda_http_request {

@@ -50,6 +50,30 @@ MK_API int duda_attach(struct duda_ctx *d, const void *key, void *data,
 /** Returns the data attached under the key; NULL if there is none. */
 MK_API void *duda_attached(struct duda_ctx *d, const void *key);
 
+/** The type of a struct for `.data`, which is a `void *`: its first member. A macro such as DUDA_BASIC_AUTH()
+ * sets the type, and Duda refuses a struct of another type when it loads the service. */
+enum duda_data_type {
+    DUDA_DATA_BASIC_AUTH = 0x64730001,
+    DUDA_DATA_TOKEN_AUTH = 0x64730002,
+    DUDA_DATA_SESSION_AUTH = 0x64730003,
+    DUDA_DATA_OIDC_LOGIN = 0x64730004
+};
+/** For packages: returns whether the data is a struct of this type. The pointer may point to anything. */
+static inline bool duda_data_has_type(const void *data, enum duda_data_type type)
+{
+    const unsigned char *p = MK_API_CAST(const unsigned char *, data);
+    unsigned char expected[sizeof type];
+    size_t i = 0;
+    memcpy(expected, &type, sizeof type);
+    while (p && i < sizeof expected && p[i] == expected[i])
+        i++;
+    return i == sizeof expected;
+}
+/** For packages: declares a function for tables of routes that requires a certain `.data`. When Duda loads a
+ * service, it calls check() for each entry with the function. check() returns NULL, or why the service must not
+ * be loaded: "duda_auth_basic() needs a `.data` that DUDA_BASIC_AUTH() defines". Call this function in load(). */
+MK_API void duda_data_declare(struct mk_config *config, duda_fn *fn, const char *(*check)(const void *data));
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,6 +3,12 @@
 #ifndef DUDA_OIDC_H
 #define DUDA_OIDC_H
 
+/* C++ compilers warn about designated initializers that omit members. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
+#include <duda/middleware.h>
 #include <duda/service.h>
 
 #ifdef __cplusplus
@@ -27,7 +33,7 @@ extern "C" {
  * Server and the hosts in its AllowHosts. Each worker caches the endpoints and keys of a provider for an
  * hour. The functions are handlers for routes:
  *
- *     static const struct duda_oidc_login login = {.on_login = keep_name};
+ *     static const struct duda_oidc_login login = DUDA_OIDC_LOGIN(.on_login = keep_name);
  *
  *     DUDA_ROUTES(account,
  *         DUDA_GET("/in", duda_oidc_log_in, "Begins the login.", .data = &login),
@@ -36,8 +42,9 @@ extern "C" {
  *         DUDA_POST("/out", duda_oidc_log_out, "Logs out, here and at the provider.", .data = &login));
  */
 
-/** The `.data` of the routes; NULL selects the defaults: a struct of zeros. */
+/** The `.data` of the routes; NULL selects the defaults. Initialize it with DUDA_OIDC_LOGIN(). */
 struct duda_oidc_login {
+    enum duda_data_type type;
     const char *provider; /**< Name of the [OIDC] section; NULL: the only section, or the one named "main" */
     /**
      * Called after the login; NULL: nothing is called. duda_session_log_in() has bound the session to `user`:
@@ -47,7 +54,8 @@ struct duda_oidc_login {
      * wait.
      */
     int (*on_login)(struct duda_ctx *d, mk_str user, mk_str claims);
-    const char *home; /**< path to which the browser is redirected after a login or logout; NULL: "/" */
+    const char *home; /**< path, without the prefix from [ROUTES], to which the browser is redirected after a
+                           login or logout; NULL: "/" */
     /**
      * Called if the provider reports an error instead of a login, such as `access_denied` or, for a request
      * with the prompt `none`, `login_required`. Its result is the result of the callback route. The session
@@ -56,6 +64,10 @@ struct duda_oidc_login {
     duda_verdict (*on_error)(struct duda_ctx *d, mk_str error);
     uint64_t reserved[3]; /**< must be zero */
 };
+/* clang-format off */
+/** Initializes a struct duda_oidc_login: `DUDA_OIDC_LOGIN(.on_login = keep_name, .home = "/me")`. */
+#define DUDA_OIDC_LOGIN(...) MK_API_INIT(duda_oidc_login){.type = DUDA_DATA_OIDC_LOGIN, __VA_ARGS__}
+/* clang-format on */
 
 /** Options of a login. The request to the provider contains no parameter for an absent member. */
 struct duda_oidc_request {

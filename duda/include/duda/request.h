@@ -15,11 +15,13 @@ extern "C" {
 
 /** The request method as the client sent it. */
 MK_API mk_str duda_method(struct duda_ctx *d);
-/** The decoded path that is matched against the routes, without the prefix from [ROUTES]. */
+/** The decoded path that is matched against the routes, without the prefix from [ROUTES]. An encoded slash stays
+ * encoded: `%2F` is no separator. */
 MK_API mk_str duda_path(struct duda_ctx *d);
 
 /** The decoded value of a path parameter: the text that `:name` or `*name` of the route's pattern matched;
- * absent if the pattern has no such name. */
+ * absent if the pattern has no such name. An encoded slash stays `%2F`, and `%252F` becomes `%2F`, too. For
+ * values that may contain slashes, use `*name`, whose slashes are not encoded, or a query parameter. */
 MK_API mk_str duda_param(struct duda_ctx *d, const char *name);
 /** Reads a path parameter as a number. Returns false unless it is a decimal number, with an optional `-`,
  * that fits in the type; then *out is unchanged. */

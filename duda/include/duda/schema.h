@@ -67,16 +67,22 @@ struct duda_schema_field {
     bool is_signed;
     const char *const *values; /**< DUDA_KIND_ENUM: NULL-terminated */
     const char *json_name;     /**< name in JSON and forms, if different */
-    /** The member may be absent or null; it then keeps the value that it had before the call, so set it to
-     * its default first. In forms and queries, an absent bool becomes false. */
+    /**
+     * The member may be absent, or null. An absent member stays as it was before the call, so set it to its
+     * default first. A null in JSON, or an empty field of a form, clears the member: a string or list becomes
+     * absent, and a member with a presence flag becomes zero with the flag false. A number, bool, enum, time or
+     * object without a flag cannot be empty, so it stays as it was. In forms and queries, an absent bool
+     * becomes false. See DUDA_OPTIONAL().
+     */
     bool optional;
+    /** 1 + the offset of a bool, the presence flag, which records whether the member has a value; 0: none.
+     * DUDA_OPTIONAL() sets it. */
+    size_t presence_offset;
     /** Range of integers and doubles. Set it with DUDA_MINIMUM() and DUDA_MAXIMUM(). */
     struct duda_bound at_least, at_most;
     /** Length limits: characters of a string, bytes of DUDA_KIND_BYTES, or elements of a list or map; 0: no
      * limit. */
     size_t min_length, max_length;
-    /** 1 + the offset of a bool that records whether the member is present (DUDA_PRESENCE); 0: none. */
-    size_t presence_offset;
     /** A regular expression (see monkey/regex.h) for the string, or for each string of a list. It may match
      * at any position; to match the whole string, write `^...$`. Requires a server with PCRE2. */
     const char *pattern;
@@ -86,7 +92,9 @@ struct duda_schema_field {
      * points to the member or element. Returns NULL if the value is valid, or an error message that is not
      * freed, such as "`start` must be a working day". */
     const char *(*check)(const void *value);
-    const char *message; /**< replaces the message of all errors of this member; NULL: the standard message */
+    /** Replaces the message of all errors of this member, for users: without line and column. NULL: the
+     * standard message. */
+    const char *message;
     const char *code; /**< replaces the code of errors in the value; NULL: see struct duda_validation_error */
     const struct duda_schema *schema; /**< DUDA_KIND_OBJECT */
     /* Later releases add members here: DUDA_SCHEMA() records the size of the elements. */
@@ -205,6 +213,24 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
  * the option, there is no limit. */
 #define DUDA_MINIMUM(n) .at_least = {true, (n)}
 #define DUDA_MAXIMUM(n) .at_most = {true, (n)}
+/**
+ * Makes a member optional, and names the bool of the struct that records whether it has a value: its presence
+ * flag. Numbers, times and other members that are not strings need a flag if "no value" differs from zero. In
+ * JSON, a member without a value is null on input, and left out on output; in SQL, it is NULL.
+ *
+ *     struct issue {
+ *         mk_str title;
+ *         mk_str due;
+ *         int64_t owner;
+ *         bool has_owner;
+ *     };
+ *     static const struct duda_schema_field issue_members[] = {
+ *         DUDA_STRING(struct issue, title, .max_length = 100),
+ *         DUDA_STRING(struct issue, due, .optional = true, .format = DUDA_FORMAT_DATE),
+ *         DUDA_INTEGER(struct issue, owner, DUDA_OPTIONAL(struct issue, has_owner)),
+ *     };
+ */
+#define DUDA_OPTIONAL(type, flag) .optional = true, .presence_offset = offsetof(type, flag) + 1
 /** The name of a member in JSON, forms and templates. */
 static inline const char *duda_schema_field_name(const struct duda_schema_field *field)
 {
@@ -259,8 +285,6 @@ static inline bool duda_schema_field_set_integer(const struct duda_schema_field 
         memcpy(at, &b1, sizeof b1);
     return true;
 }
-/** For `.presence_offset`: the bool that records whether an optional member is present. */
-#define DUDA_PRESENCE(type, member) (offsetof(type, member) + 1)
 
 /**
  * A validation error. The message is in English. To show the error in another language, or next to its form
@@ -282,10 +306,11 @@ static inline bool duda_schema_field_set_integer(const struct duda_schema_field 
  * | `check` | `.check` of the member, or `.validate` of the schema, has rejected it | |
  */
 struct duda_validation_error {
-    size_t line, column; /**< from 1; 0: the input has no lines, such as a form */
-    mk_str pointer;      /**< location: a JSON pointer (RFC 6901), "/tags/2"; empty for the whole input */
-    mk_str message;      /**< message: "`age` must be an integer from 0 to 150" */
-    const char *code;    /**< see above, or `.code` of the member */
+    /** From 1; 0: the input has no lines, such as a form, or the message is the `.message` of the member. */
+    size_t line, column;
+    mk_str pointer;   /**< location: a JSON pointer (RFC 6901), "/tags/2"; empty for the whole input */
+    mk_str message;   /**< message: "`age` must be an integer from 0 to 150" */
+    const char *code; /**< see above, or `.code` of the member */
     struct duda_bound at_least, at_most; /**< the limits that apply to the value */
     const char *expected;                /**< the pattern, or the name of the format: "email"; NULL: none */
     uint64_t reserved[2];                /**< for later releases */

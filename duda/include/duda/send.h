@@ -65,6 +65,20 @@ MK_API duda_verdict duda_auto_etag(struct duda_ctx *d);
  * document root of the virtual host. Return the result from the handler: 0, 304, 404 if the file does not
  * exist, or an error. May wait for the disk. */
 MK_API duda_verdict duda_send_file(struct duda_ctx *d, mk_str path) MK_API_MUST_USE;
+/**
+ * Serves a file of a folder that the service has chosen, such as an upload, with its media type and validators. The
+ * client may request byte ranges. `name` is a path relative to the folder, and may come from the client: it
+ * cannot lead out of the folder. Symbolic links below the folder are not followed. A thread opens the file
+ * while the handler waits. Call duda_content_type() first if the name has no extension, as that of
+ * duda_upload_save_unique().
+ *
+ *     return duda_send_file_from(d, "/var/lib/photos", duda_param(d, "name"));
+ *
+ * Return the result from the handler: 0, 304, or 412; 404 if `name` is not the path of a file, or names a
+ * hidden file; 500 if the folder or the file cannot be read; or an error of duda_offload(). The sandbox must
+ * permit the folder: list it in `ReadablePaths` or `WritablePaths` of [DUDA].
+ */
+MK_API duda_verdict duda_send_file_from(struct duda_ctx *d, const char *folder, mk_str name) MK_API_MUST_USE;
 /** Sends `length` bytes of an open file, starting at `offset`, as the response body. The kernel copies the
  * data. Takes ownership of the descriptor, even on failure. The client may request byte ranges of the body.
  * Clients can resume a download safely only if the response has a validator, which duda_check_preconditions()
@@ -84,7 +98,7 @@ MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t le
 #define DUDA_ASSETS(prefix)                                                                                  \
     DUDA_GET(prefix "/"                                                                                      \
                     "*path",                                                                                 \
-             duda_send_asset, "Serves the assets.")
+             duda_send_asset, "Serves the assets.", DUDA_HIDDEN)
 /** The handler of DUDA_ASSETS(). */
 MK_API duda_verdict duda_send_asset(struct duda_ctx *d);
 /** Returns the URL of an asset, such as "app.css" or "img/logo.png". Templates use `{{asset "app.css"}}`. If

@@ -96,7 +96,7 @@ enum duda_route_kind {
 /** Maximum stack size in bytes. Allocate larger data on the heap. */
 #define DUDA_STACK_MAX (MK_API_CAST(size_t, 8) << 20)
 
-/** One entry of a service's table. Use the macros below; they accept further members after the summary:
+/** One entry of a service's table. Use the macros below; they accept further members after the optional summary:
  * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
 struct duda_route {
     enum duda_route_kind kind;
@@ -146,8 +146,8 @@ struct duda_route {
      *     session                the session cookie of Duda
      *     header:X-Key  cookie:NAME  query:NAME    an API key in this place
      *
-     * This is only documentation; the middleware or the handler checks the credentials, as in
-     * `DUDA_REQUIRE(has_token, 401, .security = "bearer")`.
+     * Any other word is an error at load. The member is only documentation; the middleware or the handler checks
+     * the credentials, as in `DUDA_REQUIRE(has_token, 401, .security = "bearer")`.
      */
     const char *security;
     /** Constant data: of a route, which duda_route_data() returns, or of middleware or an error handler,
@@ -171,6 +171,10 @@ struct duda_route {
     /** Name of the route for duda_url_for(); NULL: the name of its handler. Routes with the same name must
      * have the same pattern. */
     const char *url_name;
+    /** Documentation: `request_body` is a merge patch, of which no member is required. See
+     * duda_bind_merge_patch(). */
+    bool request_is_patch;
+    bool hidden; /**< omits the route from the OpenAPI document and the API page */
     /* Later releases add members here: struct duda_routes records the size of the entries. */
 };
 
@@ -203,8 +207,9 @@ struct duda_routes {
 
 /* clang-format off */
 /**
- * A route of a service: methods, a path pattern, the handler, and an optional summary (a string literal). A
- * route without a summary: `DUDA_GET("/ping", ping)`.
+ * A route of a service: methods, a path pattern, the handler, an optional summary (a string literal), and options:
+ * members of struct duda_route. Without a summary: `DUDA_GET("/ping", ping)`, or, in C,
+ * `DUDA_GET("/ping", ping, .rate = "1/second")`; in C++, options need a summary before them.
  *
  * Patterns are those of monkey/router.h: `:name` matches a segment, `:id<int>` a numeric segment, and a final
  * `*name` the rest of the path. duda_param() returns the matched values. The most specific pattern wins,
@@ -214,11 +219,19 @@ struct duda_routes {
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
 #define DUDA_ROUTE(http_method, pattern, ...) DUDA_ROUTE_ENTRY(http_method, pattern, __VA_ARGS__, )
-/** Implementation of DUDA_ROUTE(). The empty last argument and the "" before the arguments allow callers to
- * omit the summary. */
+/** The start of the arguments after the handler or table. In C, a text without a name initializes the member after
+ * `line`, which is `summary`, so options may also follow directly. C++ does not permit this. */
+#ifdef __cplusplus
+#define DUDA_SUMMARY .summary = ""
+#else
+#define DUDA_SUMMARY
+#endif
+/** For macros that define a route: omits the route from the OpenAPI document. In services, write `.hidden = true`. */
+#define DUDA_HIDDEN .hidden = true
+/** Implementation of DUDA_ROUTE(). The empty last argument allows callers to omit all further arguments. */
 #define DUDA_ROUTE_ENTRY(http_method, pattern, function, ...)                                                \
     {.kind = DUDA_IS_ROUTE, .method = http_method, .path = pattern, .fn = function, .name = #function,       \
-     .file = __FILE__, .line = __LINE__, .summary = "" __VA_ARGS__}
+     .file = __FILE__, .line = __LINE__, DUDA_SUMMARY __VA_ARGS__}
 /* clang-format on */
 #define DUDA_GET(path, ...)    DUDA_ROUTE("GET", path, __VA_ARGS__)
 #define DUDA_POST(path, ...)   DUDA_ROUTE("POST", path, __VA_ARGS__)
@@ -277,7 +290,7 @@ struct duda_routes {
 /** Implementation of DUDA_GROUP(). */
 #define DUDA_GROUP_ENTRY(prefix, table, ...)                                                                 \
     {.kind = DUDA_IS_GROUP, .path = prefix, .routes = &(table), .file = __FILE__, .line = __LINE__,          \
-     .summary = "" __VA_ARGS__}
+     DUDA_SUMMARY __VA_ARGS__}
 /* clang-format on */
 
 /** The value that a DUDA_BEFORE() function returns to continue with the handler. */
@@ -294,10 +307,15 @@ enum { DUDA_NEXT = 0x4e455854 };
  * without writing a response is an error, so a function that returns true or false cannot admit a client by
  * mistake. For a predicate, use DUDA_REQUIRE().
  *
+ * Middleware does not run if the path has no route (404), the route does not support the method (405), or the
+ * server rejects the request (413). Error handlers run then: see DUDA_ERROR(). For headers that all responses
+ * must have, use the plugin `headers`.
+ *
  * DUDA_AFTER(): the function runs whatever the result; several functions run in reverse order of their
  * entries. It reads the result with duda_result(), and the response with duda_response_status(),
  * duda_response_header() and duda_response_body(). It may set headers, and change the result with
- * duda_set_result(). Its own return value is ignored. It cannot change a response that has started.
+ * duda_set_result(). Its own return value is ignored. It cannot change a response that has started: one of
+ * 64 KB or more, an event stream, or one that the handler has flushed. Check duda_response_has_started().
  *
  *     static int only_staff(struct duda_ctx *d)
  *     {
@@ -312,6 +330,9 @@ enum { DUDA_NEXT = 0x4e455854 };
  * handler, and returns their result. The function's own result becomes the result of the request. If it does
  * not call duda_next(), it replaces the handler; if it returns DUDA_NEXT, the handler runs as after a
  * DUDA_BEFORE() function. DUDA_AFTER() functions run when all DUDA_AROUND() functions have returned.
+ *
+ * If the response has started when duda_next() returns, the function cannot change it: see DUDA_AFTER(). If it
+ * returns the -EALREADY of such an attempt, Duda logs its name and keeps the result of the handler.
  *
  * Code after duda_next() does not run if the handler is terminated or the worker crashes. Use duda_defer()
  * for a cleanup that must run even if the handler is terminated.

@@ -171,8 +171,16 @@ MK_API int duda_session_expires_at(struct duda_ctx *d, int64_t *seconds) MK_API_
  *     return e ? e : duda_redirect(d, 303, MK_STR("/"));
  */
 MK_API int duda_session_log_in(struct duda_ctx *d, mk_str user) MK_API_MUST_USE;
-/** Sets *user to the user that duda_session_log_in() has bound to the session; it is valid until the handler
- * returns. Returns 0; -ENOENT: no user is logged in; or an error of the store, like duda_session_get(). */
+/**
+ * Sets *user to the user that duda_session_log_in() has bound to the session; it is absent if no user is logged
+ * in, and valid until the handler returns. Returns 0, or an error of the store, like duda_session_get().
+ *
+ *     mk_str user;
+ *     int e = duda_session_user(d, &user);
+ *     if (e)
+ *         return e;
+ *     return user.p ? duda_printf(d, "hello %s\n", user.p) : 401;
+ */
 MK_API int duda_session_user(struct duda_ctx *d, mk_str *user) MK_API_MUST_USE;
 
 /**

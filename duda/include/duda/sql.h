@@ -189,8 +189,8 @@ struct duda_sql_transaction_options {
 
 /**
  * Begins a transaction: until it ends, this handler's statements on this database belong to it. The
- * transaction is rolled back if the handler returns without duda_sql_commit(). Returns 0, or an error as
- * above. After any error inside a transaction, except an error in the parameters, roll back.
+ * transaction is rolled back if the handler returns without duda_sql_commit(); if the handler returns success,
+ * this is logged as a warning, unless the transaction is read-only. Returns 0, or an error as above. After any error inside a transaction, except an error in the parameters, roll back.
  *
  *     int e = duda_sql_begin(d, db);
  *     e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n - 1 WHERE id = $1", from);
@@ -267,7 +267,7 @@ static inline MK_API_MUST_USE duda_verdict duda_sql_transaction(
  *     }
  *
  * NULL in a column, and a member without a column, are errors unless the member is optional. An optional
- * member then stays zero, and the bool of its DUDA_PRESENCE() becomes false. Columns without a member are
+ * member then stays zero, and its presence flag (DUDA_OPTIONAL()) becomes false. Columns without a member are
  * ignored. Values must fit into the C type, but the rules for input, such as DUDA_MAXIMUM(), do not apply to
  * them.
  *

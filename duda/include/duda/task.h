@@ -16,7 +16,7 @@ struct duda_service_ref;
 struct duda_task {
     const char *name;     /**< such as "mail", for log messages and for counting crashes */
     duda_fn *fn;          /**< runs on its own stack and may wait; returns 0 or a negative errno value */
-    void *ctx;            /**< the caller's data: duda_task_context() */
+    void *ctx;            /**< the caller's data, for duda_task_context(); not in the memory of a handler */
     size_t stack;         /**< stack size in bytes, at most DUDA_STACK_MAX; 0: 64 KB */
     uint32_t deadline_ms; /**< passed to duda_deadline() when the task starts; default: no deadline */
     /** The service whose settings and state the task uses; NULL: that of the handler or DUDA_START() function
@@ -57,7 +57,8 @@ static inline MK_API_MUST_USE int duda_task_spawn(struct mk_worker *worker, cons
  * Runs a background task after the request has ended, whatever its outcome, for example to send an email
  * after the response. The task calls fn(task), a handler without a request, which may wait. It gets a copy of
  * `data` (`size` bytes), which duda_task_context() returns. The memory of the handler is freed before the
- * task runs, so the data must not contain pointers into it: copy strings into the data.
+ * task runs, so the data must not contain pointers into it, and thus no mk_str: copy strings into the data.
+ * `monkey run` reports such pointers.
  *
  * A draining worker waits for its tasks, for at most `DrainTimeout`; afterwards their waits return
  * -ECANCELED. A task is lost if the worker crashes: use the package `jobs` for work that must not be lost.
@@ -66,13 +67,18 @@ static inline MK_API_MUST_USE int duda_task_spawn(struct mk_worker *worker, cons
  * is a task; or -ENOMEM.
  *
  *     struct welcome {
- *         char address[100];
- *     } welcome = {"ana@example.org"};
+ *         char address[256];
+ *     } welcome;
+ *     mk_str email = duda_form(d, "email");
+ *     snprintf(welcome.address, sizeof welcome.address, "%.*s", MK_STR_ARG(email));
  *     int e = duda_after_response(d, send_welcome, &welcome, sizeof welcome);
  */
-#define duda_after_response(d, fn, data, size) duda_after_response_named(d, #fn, fn, data, size)
-MK_API int duda_after_response_named(struct duda_ctx *d, const char *name, duda_fn *fn, const void *data,
-                                     size_t size) MK_API_MUST_USE;
+#define duda_after_response(d, fn, data, size)                                                               \
+    duda_after_response_at(d, __FILE__, __LINE__, #fn, fn, data, size)
+/** Implementation of duda_after_response(): with the place of the call and the name of the function, for
+ * messages. */
+MK_API int duda_after_response_at(struct duda_ctx *d, const char *file, int line, const char *name,
+                                  duda_fn *fn, const void *data, size_t size) MK_API_MUST_USE;
 /** Returns the service whose DUDA_START() function is running, for use as the owner of tasks spawned later.
  * Valid for the lifetime of the worker. NULL outside DUDA_START() functions. */
 MK_API const struct duda_service_ref *duda_task_owner(struct mk_worker *worker);

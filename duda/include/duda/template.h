@@ -31,6 +31,10 @@ extern "C" {
  * `{{^@last}}, {{/@last}}`. All other names that begin with `@` are global values: duda_render() provides
  * `{{@user}}`, `{{@csrf_token}}`, `{{@flash}}` and `{{@errors}}` (see duda/render.h).
  *
+ * `{{url_for "issue" id=issue.id tab="files"}}` inserts the URL of the route with this name, like
+ * duda_url_for(). A parameter is the name of a value, a number, or text in quotes. Null values are omitted from
+ * the query.
+ *
  * Filters change a value, and are applied from left to right: `{{name | truncate 20 | upper}}`. Filters other
  * than `default` and `json` do not change a null or missing value.
  *
@@ -83,6 +87,10 @@ struct duda_render_options {
      * name, whenever the tag is rendered. Returns 0; -ENOENT if there is no such value; or another error,
      * which ends the rendering. May be NULL. */
     int (*find_global)(void *ctx, mk_str name, struct duda_value *out);
+    /** Appends the URL of the route `route` to `url`, for `{{url_for "route"}}`. Returns 0, or -EINVAL if the
+     * route does not exist or does not allow the parameters: an error with `strict`, otherwise the URL is
+     * empty. May be NULL. */
+    int (*url_for)(void *ctx, mk_str route, const struct duda_entry *params, size_t n, struct mk_buf *url);
 };
 
 /**

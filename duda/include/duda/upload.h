@@ -83,10 +83,11 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *uplo
 /**
  * Saves the file under a new name. A thread copies it while the handler waits. Choose the path in the
  * service: never derive it from client input. Use an absolute path: a relative path starts at the working
- * directory of the server. The sandbox must allow the path (see
- * mk_config_allow_writing()). The file appears under its name only when it is complete and the handler is
- * still running. Returns 0; -EEXIST: the file already exists; -ENOSPC and the other errors of open(2); or the
- * error of a failed wait. On error, no file is created. If the file system does not support O_TMPFILE (NFS,
+ * directory of the server. List its folder in `WritablePaths` of
+ * [DUDA], or the sandbox denies access. The file appears under its name only when it is complete and the handler is
+ * still running. Returns 0; -EEXIST: the file already exists; -EROFS: the workers may not write to
+ * the folder; -ENOTDIR: the folder does not exist; -ENOSPC and the other errors of open(2); or the error of a
+ * failed wait. duda_send_file_from() serves the file. On error, no file is created. If the file system does not support O_TMPFILE (NFS,
  * for example), the folder contains a temporary file `.duda-NUMBER.part` during the copy; a crash leaves it
  * behind.
  */

@@ -18,7 +18,8 @@ extern "C" {
  * `params` is a map of strings, numbers and booleans, which are escaped. Members with the names of the
  * pattern's parameters replace these; all other members form the query, from which null members are omitted.
  * The values must match the parameter types: `:id<int>` requires an integer, and `:name` a segment, which is
- * not empty, not "." or "..", and contains no slash. Only the value of a final `*name` may contain slashes.
+ * not empty, not "." or "..", and contains no slash, which servers and proxies disagree about (see
+ * duda_param()). Only the value of a final `*name` may contain slashes.
  *
  *     const struct duda_entry params[] = {
  *         {"id", duda_value_integer(7)},
@@ -52,6 +53,17 @@ struct duda_url_use {
      }),                                                                                                     \
      duda_url_for(d, name, __VA_ARGS__))
 #endif
+
+/**
+ * Returns the URL of a path within the service: the path, after the prefix at which [ROUTES] mounts the service.
+ * `path` begins with a slash and is already escaped; any other URL is returned unchanged. For the path of a
+ * route, use duda_url_for(), or `{{url_for}}` in a template, which add the prefix themselves.
+ *
+ *     return duda_redirect(d, 303, duda_mount_url(d, MK_STR("/manual/index.html")));
+ *
+ * The result is valid until the handler returns, and absent if memory is exhausted.
+ */
+MK_API mk_str duda_mount_url(struct duda_ctx *d, mk_str path) MK_API_MUST_USE;
 
 /**
  * Builds the URL of this request with one query parameter changed, for links to another page, sort order or

@@ -17,6 +17,7 @@ struct auth_worker {
         int64_t until;
     } verified[AUTH_VERIFIED_MAX];
 };
-struct auth_worker *auth_worker_get(struct mk_worker *w);
+/* Sets the plugin, which keeps an auth_worker for each worker. Called before workers start. */
+void auth_basic_set_plugin(const struct mk_plugin *plugin);
 
 #endif

@@ -26,6 +26,18 @@ static bool decode_pair(struct duda_ctx *d, mk_str text, mk_str *user, mk_str *p
 
 /* ---- Cache of verified passwords ---- */
 
+static const struct mk_plugin *auth_plugin;
+
+void auth_basic_set_plugin(const struct mk_plugin *plugin)
+{
+    auth_plugin = plugin;
+}
+
+static struct auth_worker *auth_worker_get(struct duda_ctx *d)
+{
+    return mk_worker_data(duda_worker(d), auth_plugin);
+}
+
 /* The tag covers the stored hash, so it is worthless once the password has changed. */
 static bool compute_tag(struct duda_ctx *d, mk_str user, mk_str password, mk_str hash,
                         char tag[AUTH_TAG_SIZE])
@@ -40,13 +52,13 @@ static bool compute_tag(struct duda_ctx *d, mk_str user, mk_str password, mk_str
     mk_buf_add(&out, password);
     if (!text || out.failed)
         return false;
-    mk_hmac_sha256(mk_str_of(auth_worker_get(duda_worker(d))->key, AUTH_TAG_SIZE), mk_buf_str(&out), tag);
+    mk_hmac_sha256(mk_str_of(auth_worker_get(d)->key, AUTH_TAG_SIZE), mk_buf_str(&out), tag);
     return true;
 }
 
 static struct auth_verified *find_slot(struct duda_ctx *d, const char tag[AUTH_TAG_SIZE])
 {
-    return &auth_worker_get(duda_worker(d))->verified[(unsigned char)tag[0] % AUTH_VERIFIED_MAX];
+    return &auth_worker_get(d)->verified[(unsigned char)tag[0] % AUTH_VERIFIED_MAX];
 }
 
 static bool is_verified(struct duda_ctx *d, const char tag[AUTH_TAG_SIZE])
@@ -98,11 +110,14 @@ duda_verdict duda_auth_basic(struct duda_ctx *d)
     const struct duda_basic_auth *auth = duda_middleware_data(d);
     struct duda_identity identity = {.scheme = "Basic"};
     bool matches = false;
-    if (!auth || !auth->find)
-        return duda_reason(d, -EINVAL, "duda_auth_basic() needs a `.data` with a function `find`");
+    if (!duda_data_has_type(auth, DUDA_DATA_BASIC_AUTH)) /* called by a function of the service */
+        return duda_reason(d, -EINVAL,
+                           "duda_auth_basic() needs a `.data` that DUDA_BASIC_AUTH() initializes");
     mk_str text = duda_auth_credentials(d, MK_STR("Basic"));
     int e = text.p ? check_user(d, auth, text, &identity, &matches) : 0;
     if (!e && matches)
         e = duda_identity_set(d, &identity);
+    else if (!e && text.p)
+        (void)duda_reason(d, 401, "no such user, or another password");
     return e ? e : matches ? DUDA_NEXT : duda_auth_challenge(d, "Basic", auth->realm, NULL);
 }

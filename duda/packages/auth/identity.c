@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The identity of the client, and its roles. */
+#include <duda/error.h>
 #include <duda/memory.h>
 #include <duda/middleware.h>
 #include <duda/request.h>
@@ -57,6 +58,9 @@ duda_verdict duda_auth_challenge(struct duda_ctx *d, const char *scheme, const c
     mk_str value = duda_sprintf(d, "%s realm=\"%s\"%s%s%s", scheme, name.p ? name.p : "",
                                 error ? ", error=\"" : "", reason.p ? reason.p : "", error ? "\"" : "");
     int e = value.p ? duda_header_set(d, "WWW-Authenticate", value) : -ENOMEM;
+    if (!e && !duda_error_reason(d))
+        (void)duda_reason(d, 401, error ? "the credentials are invalid: %s" : "the request lacks credentials",
+                          error);
     return e ? e : 401;
 }
 

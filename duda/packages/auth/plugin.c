@@ -26,10 +26,50 @@ static void stop_auth_in_worker(struct mk_worker *w, void *data)
     mk_worker_set_data(w, &MK_PLUGIN_OF(duda_auth), NULL);
 }
 
-struct auth_worker *auth_worker_get(struct mk_worker *w)
+/* ---- The `.data` of entries ---- */
+
+static const char *check_basic(const void *data)
 {
-    return mk_worker_data(w, &MK_PLUGIN_OF(duda_auth));
+    const struct duda_basic_auth *auth = data;
+    if (!duda_data_has_type(data, DUDA_DATA_BASIC_AUTH))
+        return "duda_auth_basic() needs a `.data` that DUDA_BASIC_AUTH() initializes";
+    return auth->find ? NULL : "the `.data` of duda_auth_basic() needs a function `.find`";
 }
 
-PACKAGE_PLUGIN(auth, "Authentication for Duda services.", .worker_start = start_auth_in_worker,
-               .worker_stop = stop_auth_in_worker, .needs = PACKAGE_NEEDS("duda"));
+static const char *check_token(const void *data)
+{
+    const struct duda_token_auth *auth = data;
+    if (!duda_data_has_type(data, DUDA_DATA_TOKEN_AUTH))
+        return "duda_auth_bearer() and duda_auth_api_key() need a `.data` that DUDA_TOKEN_AUTH() initializes";
+    return auth->find ? NULL : "the `.data` of middleware for tokens needs a function `.find`";
+}
+
+static const char *check_session(const void *data)
+{
+    return !data || duda_data_has_type(data, DUDA_DATA_SESSION_AUTH)
+               ? NULL
+               : "the `.data` of duda_auth_session() must be one that DUDA_SESSION_AUTH() initializes";
+}
+
+static const char *check_role(const void *data)
+{
+    return mk_str_trim(mk_str_from_c(data)).len
+               ? NULL
+               : "duda_require_role() needs a `.data` with the name of a role: `.data = \"admin\"`";
+}
+
+static int load_auth(struct mk_config *config, void **data)
+{
+    (void)data;
+    auth_basic_set_plugin(&MK_PLUGIN_OF(duda_auth));
+    duda_data_declare(config, duda_auth_basic, check_basic);
+    duda_data_declare(config, duda_auth_bearer, check_token);
+    duda_data_declare(config, duda_auth_api_key, check_token);
+    duda_data_declare(config, duda_auth_session, check_session);
+    duda_data_declare(config, duda_require_role, check_role);
+    return 0;
+}
+
+PACKAGE_PLUGIN(auth, "Authentication for Duda services.", .load = load_auth,
+               .worker_start = start_auth_in_worker, .worker_stop = stop_auth_in_worker,
+               .needs = PACKAGE_NEEDS("duda"));

@@ -4,6 +4,7 @@
 #include <duda/request.h>
 #include <duda/send.h>
 #include <duda/session.h>
+#include <duda/url.h>
 #include <errno.h>
 #include <monkey/text.h>
 
@@ -24,9 +25,11 @@ static duda_verdict redirect_to_login(struct duda_ctx *d, const char *login)
 {
     char *buf = duda_alloc(d, NEXT_MAX);
     struct mk_buf url = mk_buf_fixed(buf, buf ? NEXT_MAX : 0);
-    mk_buf_addf(&url, "%s%cnext=", login, strchr(login, '?') ? '&' : '?');
+    mk_str page = duda_mount_url(d, mk_str_from_c(login));
+    mk_buf_add(&url, page);
+    mk_buf_addf(&url, "%cnext=", strchr(login, '?') ? '&' : '?');
     mk_url_escape(&url, mk_request_target(duda_request(d)));
-    return duda_redirect(d, 303, url.failed ? mk_str_from_c(login) : mk_buf_str(&url));
+    return duda_redirect(d, 303, url.failed ? page : mk_buf_str(&url));
 }
 
 static duda_verdict reject_session(struct duda_ctx *d, const struct duda_session_auth *auth)
@@ -40,7 +43,13 @@ duda_verdict duda_auth_session(struct duda_ctx *d)
 {
     const struct duda_session_auth *auth = duda_middleware_data(d);
     struct duda_identity identity = {.scheme = "Session"};
+    if (auth && !duda_data_has_type(auth, DUDA_DATA_SESSION_AUTH))
+        return duda_reason(
+            d, -EINVAL,
+            "the `.data` of duda_auth_session() must be one that DUDA_SESSION_AUTH() initializes");
     int e = duda_session_user(d, &identity.user);
+    if (!e && !identity.user.p)
+        e = -ENOENT;
     if (!e && auth && auth->find)
         e = auth->find(d, identity.user, &identity);
     if (e == -ENOENT)

@@ -56,24 +56,26 @@ static duda_verdict check_token(struct duda_ctx *d, const struct duda_token_auth
     return e ? e : DUDA_NEXT;
 }
 
-static int report_missing_data(struct duda_ctx *d)
+/* For middleware that a function of the service calls: Duda checks the `.data` of entries at load. */
+static int report_wrong_data(struct duda_ctx *d)
 {
-    return duda_reason(d, -EINVAL, "middleware for tokens needs a `.data` with a function `find`");
+    return duda_reason(d, -EINVAL,
+                       "middleware for tokens needs a `.data` that DUDA_TOKEN_AUTH() initializes");
 }
 
 duda_verdict duda_auth_bearer(struct duda_ctx *d)
 {
     const struct duda_token_auth *auth = duda_middleware_data(d);
-    if (!auth || !auth->find)
-        return report_missing_data(d);
+    if (!duda_data_has_type(auth, DUDA_DATA_TOKEN_AUTH))
+        return report_wrong_data(d);
     return check_token(d, auth, duda_auth_credentials(d, MK_STR("Bearer")), "Bearer");
 }
 
 duda_verdict duda_auth_api_key(struct duda_ctx *d)
 {
     const struct duda_token_auth *auth = duda_middleware_data(d);
-    if (!auth || !auth->find)
-        return report_missing_data(d);
+    if (!duda_data_has_type(auth, DUDA_DATA_TOKEN_AUTH))
+        return report_wrong_data(d);
     mk_str token = duda_header(d, auth->header ? auth->header : "X-API-Key");
     if (!token.p && auth->query)
         token = duda_query(d, auth->query);

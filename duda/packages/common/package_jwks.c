@@ -34,6 +34,16 @@ static bool split_url(mk_str url, bool secure, mk_str *host, mk_str *path)
     return host->len > 0;
 }
 
+void package_jwks_require_client(struct mk_config *config, const void *section, const char *key, mk_str url,
+                                 mk_str client)
+{
+    mk_str host, path;
+    if (client.len)
+        duda_http_require(config, section, "HttpClient", client);
+    else if (split_url(url, mk_str_starts(url, MK_STR("https://")), &host, &path))
+        duda_http_require(config, section, key, host);
+}
+
 int package_jwks_fetch(struct duda_ctx *d, mk_str url, struct package_jwks_server server,
                        struct duda_http_request *request, struct duda_http_response *response)
 {
@@ -162,6 +172,8 @@ int package_jwks_verify(struct duda_ctx *d, struct package_jwks *cache, mk_str u
     if (e != -EKEYREVOKED)
         return e;
     e = fetch_new_keys(d, cache, url, server);
+    if (!e && rules->reason)
+        mk_buf_clear(rules->reason);
     return e ? e : duda_jwt_verify_jwks(claims, cache->keys, token, rules);
 }
 

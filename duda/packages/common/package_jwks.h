@@ -19,6 +19,10 @@ struct package_jwks {
     int64_t fetched_at, failed_at, refetched_at;
 };
 
+/* Call this in the check of a section: reports an error unless there is an [HTTP_CLIENT] for requests to `url`, the
+ * value of `key`. `client` is the value of `HttpClient`, which may be empty. */
+void package_jwks_require_client(struct mk_config *config, const void *section, const char *key, mk_str url,
+                                 mk_str client);
 /* Sends a request to an absolute URL. Returns 0, or an error with a reason. A status other than 200 is no error,
  * but records a reason. */
 int package_jwks_fetch(struct duda_ctx *d, mk_str url, struct package_jwks_server server,

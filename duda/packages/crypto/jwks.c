@@ -203,6 +203,17 @@ static bool is_supported_algorithm(mk_str algorithm)
     return false;
 }
 
+static void add_reason(const struct duda_jwt_rules *rules, const char *problem, mk_str value)
+{
+    enum { SHOWN_MAX = 100 };
+    if (!rules->reason)
+        return;
+    mk_buf_clear(rules->reason); /* of the first attempt, before the keys were fetched again */
+    mk_buf_addf(rules->reason, "%s", problem);
+    if (value.p)
+        mk_buf_addf(rules->reason, " \"%.*s\"", MK_STR_ARG(mk_str_first(value, SHOWN_MAX)));
+}
+
 int duda_jwt_verify_jwks_sized(struct mk_buf *claims, const struct duda_jwks *keys, mk_str token,
                                const struct duda_jwt_rules *rules, size_t rules_size)
 {
@@ -214,11 +225,18 @@ int duda_jwt_verify_jwks_sized(struct mk_buf *claims, const struct duda_jwks *ke
                        ? duda_json_parse_object(mk_buf_str(&head))
                        : NULL;
     mk_buf_free(&head);
-    if (!json)
+    if (!json) {
+        add_reason(rules, "the header is not a JSON object in base64url", MK_STR_NULL);
         return -EBADMSG;
-    mk_str algorithm = jwk_member_text(json, "alg");
-    const struct duda_jwt_key *key = find_jwk(keys, algorithm, jwk_member_text(json, "kid"));
+    }
+    mk_str algorithm = jwk_member_text(json, "alg"), id = jwk_member_text(json, "kid");
+    const struct duda_jwt_key *key = find_jwk(keys, algorithm, id);
     int e = key ? 0 : is_supported_algorithm(algorithm) ? -EKEYREVOKED : -EKEYREJECTED;
+    if (e == -EKEYREJECTED)
+        add_reason(rules, "unsupported `alg`", algorithm);
+    else if (e)
+        add_reason(rules, id.p ? "the key set lacks the `kid`" : "no `kid`, and no single key for the `alg`",
+                   id.p ? id : algorithm);
     json_decref(json);
     return e ? e : duda_jwt_verify(claims, key, token, rules);
 }

@@ -16,7 +16,7 @@ struct duda_http_client {
     uint32_t timeout_ms;
     unsigned tries;
     uint64_t content_max;
-    bool sends_request_id;
+    bool sends_request_id, sends_trace;
     /* For URLs whose host is not the Server. */
     struct mk_conf_words allow_hosts, allow_private;
     mk_str tls_authority;

@@ -18,6 +18,7 @@ static void discard_body(struct duda_http_stream *stream)
     for (unsigned i = 0; i < DISCARD_READS && mk_upstream_request_read(stream->client, buf, sizeof buf) > 0;
          i++)
         continue;
+    http_stream_end_span(stream, 0);
     mk_upstream_request_free(stream->client);
     stream->client = NULL;
     http_decoder_free(stream->decoder);
@@ -53,8 +54,10 @@ static int open_stream(struct duda_ctx *d, struct duda_http_client *http,
         return 0;
     }
     http_stream_set_error(stream, d, http, response, e);
-    if (stream)
+    if (stream) {
+        http_stream_end_span(stream, e);
         duda_http_close(stream);
+    }
     return e;
 }
 

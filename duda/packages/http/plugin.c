@@ -53,6 +53,13 @@ static const struct mk_conf_key keys[] = {
      .default_value = "on",
      .help =
          "Sends the ID of the handler's request in the header `X-Request-Id`, unless the service sets it."},
+    {.name = "SendTraceContext",
+     .type = MK_CONF_BOOL,
+     AT(sends_trace),
+     .default_value = "on",
+     .help =
+         "Sends the trace of the handler's request in the headers `traceparent` and `tracestate`, unless the "
+         "service sets them. The plugin `tracing` begins traces."},
     {.name = "AllowHosts",
      .type = MK_CONF_WORDS,
      AT(allow_hosts),
@@ -69,6 +76,7 @@ static const struct mk_conf_key keys[] = {
          "`10.1.0.0/16`; `all` for any. By default, only public addresses are allowed."},
     {.name = "TLSAuthority",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_READS,
      AT(tls_authority),
      .help = "A PEM file with the certificate authorities to trust for URLs of `AllowHosts`. Default: those "
              "of the system."},
@@ -196,7 +204,7 @@ PACKAGE_TYPE(http, "HTTP_CLIENT", struct duda_http_client, struct duda_http_clie
              .location_is_optional = true, .max = DUDA_HTTP_SERVERS_MAX, .works_without_section = true,
              .check_section = check_http_client_section);
 
-void duda_http_require(struct mk_config *config, const void *section, mk_str name)
+void duda_http_require(struct mk_config *config, const void *section, const char *key, mk_str name)
 {
     const struct package_sections *all = mk_config_data(config, kind.plugin);
     mk_str names[PACKAGE_SECTIONS_MAX];
@@ -207,7 +215,7 @@ void duda_http_require(struct mk_config *config, const void *section, mk_str nam
         if (mk_str_eq(names[i], name))
             return;
     }
-    mk_config_error(config, section, "HttpClient", "no [HTTP_CLIENT] has the Name `%.*s`", MK_STR_ARG(name));
+    mk_config_error(config, section, key, "no [HTTP_CLIENT] has the Name `%.*s`", MK_STR_ARG(name));
     mk_config_suggest(config, name, names, all->n);
 }
 

@@ -6,6 +6,7 @@
 #include <monkey/clock.h>
 #include <monkey/http.h>
 #include <monkey/mem.h>
+#include <stdio.h>
 
 #include "common/package.h"
 #include "common/package_conn.h"
@@ -17,6 +18,7 @@ enum { READ_SIZE = 16 * 1024 };
 void duda_http_close(struct duda_http_stream *stream)
 {
     struct http_request_body *o = &stream->output;
+    http_stream_end_span(stream, stream->error);
     mk_upstream_request_free(stream->client);
     stream->client = NULL;
     http_decoder_free(stream->decoder);
@@ -104,6 +106,33 @@ static const char *stream_error_reason(const struct duda_http_stream *stream, in
     if (e == -EPERM && stream && stream->host)
         return "its address is private or reserved, and not in AllowPrivate";
     return *problem && e != -ENOMEM ? problem : strerror(-e);
+}
+
+static void fail_span(const struct duda_http_stream *stream, int error, unsigned status)
+{
+    char type[16];
+    snprintf(type, sizeof type, "%u", status);
+    duda_span_add_text(stream->d, stream->span, "error.type",
+                       !error                ? mk_str_from_c(type)
+                       : error == -ETIMEDOUT ? MK_STR("timeout")
+                       : error == -ECANCELED ? MK_STR("cancelled")
+                                             : MK_STR("_OTHER"));
+    duda_span_fail(stream->d, stream->span,
+                   error ? mk_str_from_c(stream_error_reason(stream, error)) : MK_STR_NULL);
+}
+
+void http_stream_end_span(struct duda_http_stream *stream, int error)
+{
+    struct mk_span *span = stream->span;
+    if (!span)
+        return;
+    unsigned status = stream->client && stream->has_head ? mk_upstream_request_status(stream->client) : 0;
+    if (status)
+        duda_span_add_int(stream->d, span, "http.response.status_code", status);
+    if (error || status >= 400)
+        fail_span(stream, error, status);
+    span->ended_us = mk_clock_us();
+    stream->span = NULL;
 }
 
 int http_stream_set_error(const struct duda_http_stream *stream, struct duda_ctx *d,
@@ -260,6 +289,7 @@ int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
     duda_wait_end(&g.wait);
     if (e)
         http_stream_set_error(stream, d, stream->http, response, e);
+    http_stream_end_span(stream, e);
     duda_http_close(stream);
     return e;
 }

@@ -3,6 +3,7 @@
 #ifndef DUDA_HTTP_STREAM_H
 #define DUDA_HTTP_STREAM_H
 
+#include <duda/span.h>
 #include <duda/wait.h>
 #include <monkey/worker.h>
 
@@ -37,11 +38,14 @@ struct duda_http_stream {
     bool is_head;                 /* the request is HEAD, whose response has no body */
     char *host;                   /* a host of AllowHosts; NULL: the request goes to Server */
     struct http_request_body output;
+    struct mk_span *span; /* of the exchange; NULL: the trace is not recorded */
 };
 
 /* Creates a stream that ends with the handler. Returns NULL if out of memory. */
 struct duda_http_stream *http_stream_new(struct duda_ctx *d, struct duda_http_client *http,
                                          uint32_t timeout_ms);
+/* Ends the span of the exchange. `error`: why it failed, a negative errno value; 0: it did not. */
+void http_stream_end_span(struct duda_http_stream *stream, int error);
 /* The method of the request. `is_streamed`: its body is sent in pieces. */
 mk_str http_stream_method(const struct duda_http_request *request, bool is_streamed);
 /* Reads the response headers if they have arrived. Returns 0, -EAGAIN, or an error. */

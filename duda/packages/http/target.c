@@ -23,6 +23,21 @@ static bool is_allowed(const struct duda_http_client *http, const struct http_ur
     return false;
 }
 
+/* Returns why the client may not send requests to this URL. */
+static const char *explain_denial(struct duda_http_stream *stream, const struct http_url *url)
+{
+    struct http_url other = *url;
+    other.port = url->is_https ? 443 : 80;
+    mk_str text = MK_STR_NULL;
+    if (is_allowed(stream->http, &other))
+        text =
+            duda_sprintf(stream->d,
+                         "AllowHosts permits the host only with the port %u: an entry with the port, such as "
+                         "`%s:%u`, permits this one",
+                         (unsigned)other.port, url->host, (unsigned)url->port);
+    return text.p ? text.p : "it belongs neither to Server nor to AllowHosts of the section";
+}
+
 /* Selects the upstream for a URL outside of Server. In `monkey test`, the fake server of the section receives
  * the request. */
 static int find_allowed_host(struct duda_http_stream *stream, const struct http_url *url,
@@ -84,8 +99,7 @@ static int find_for_url(struct duda_http_stream *stream, mk_str text, struct htt
         return set_target_error(stream, -EINVAL, text, problem);
     bool is_server = is_on_server(stream->http, &url);
     if (!is_server && !is_allowed(stream->http, &url))
-        return set_target_error(stream, -EPERM, text,
-                                "it belongs neither to Server nor to AllowHosts of the section");
+        return set_target_error(stream, -EPERM, text, explain_denial(stream, &url));
     out->url = copy_url(stream->d, &url);
     if (!out->url.p)
         return -ENOMEM;

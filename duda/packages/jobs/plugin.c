@@ -50,7 +50,7 @@ static int check_store_of_host(struct mk_config *config, struct mk_vhost *h, voi
     if (!s->store.len)
         s->store = MK_STR("main");
     else if (!s->is_checked)
-        duda_store_require(config, s, s->store);
+        duda_store_require(config, s, "Store", s->store);
     s->is_checked = true;
     *host_data = data;
     return 0;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jwt.h"
 
+#include <duda/error.h>
 #include <duda/json.h>
 #include <duda/memory.h>
 #include <duda/middleware.h>
 #include <duda/request.h>
 #include <errno.h>
 #include <monkey/text.h>
+#include <stdio.h>
 
-enum { CLAIMS_MAX = 32 * 1024 };
+enum { CLAIMS_MAX = 32 * 1024, REASON_MAX = 400 };
 
 /* ---- Claims ---- */
 
@@ -91,7 +93,7 @@ static int read_identity(struct duda_ctx *d, const struct jwt_section *section, 
         return e;
     const struct duda_value *sub = find_member(&claims, MK_STR("sub"));
     if (!sub || sub->kind != DUDA_VALUE_TEXT || !sub->of.text.len)
-        return -EKEYREJECTED;
+        return duda_reason(d, -EKEYREJECTED, "`sub` is missing");
     *out = (struct duda_identity){.user = sub->of.text, .claims = json, .scheme = "Bearer"};
     return read_roles(d, find_claim(&claims, section->settings->roles_claim), out);
 }
@@ -101,11 +103,13 @@ static int read_identity(struct duda_ctx *d, const struct jwt_section *section, 
 static int verify_token(struct duda_ctx *d, struct jwt_section *section, mk_str token, mk_str *json)
 {
     const struct jwt_settings *s = section->settings;
-    struct mk_buf claims = mk_buf_growing(CLAIMS_MAX);
+    char reason_buf[REASON_MAX];
+    struct mk_buf claims = mk_buf_growing(CLAIMS_MAX), reason = mk_buf_fixed(reason_buf, sizeof reason_buf);
     const struct duda_jwt_rules rules = {.now = (int64_t)mk_worker_now(duda_worker(d)),
                                          .leeway_s = s->leeway_ms / 1000,
                                          .issuer = s->base.location,
-                                         .audience = s->audience};
+                                         .audience = s->audience,
+                                         .reason = &reason};
     const struct package_jwks_server server = {.client = s->http_client,
                                                .secure = mk_str_starts(s->jwks_url, MK_STR("https://"))};
     int e = section->key
@@ -114,12 +118,25 @@ static int verify_token(struct duda_ctx *d, struct jwt_section *section, mk_str 
     if (!e)
         *json = duda_strdup(d, mk_buf_str(&claims));
     mk_buf_free(&claims);
+    if (e && reason.len)
+        return duda_reason(d, e, "%.*s", MK_STR_ARG(mk_buf_str(&reason)));
     return e ? e : json->p ? 0 : -ENOMEM;
 }
 
 static bool is_invalid_token(int e)
 {
     return e == -EBADMSG || e == -EKEYREJECTED || e == -EKEYEXPIRED || e == -EKEYREVOKED;
+}
+
+/* The client learns only that the token is invalid; the reason is for the log and for developers. */
+static duda_verdict reject_token(struct duda_ctx *d, const struct jwt_section *section)
+{
+    char text[REASON_MAX];
+    const char *reason = duda_error_reason(d);
+    snprintf(text, sizeof text, "%s", reason ? reason : "it cannot be parsed");
+    duda_log(d, MK_LOG_INFO, "the token of the client is invalid: %s", text);
+    (void)duda_reason(d, 401, "the token is invalid: %s", text);
+    return duda_auth_challenge(d, "Bearer", section->settings->realm.p, "invalid_token");
 }
 
 duda_verdict duda_auth_jwt(struct duda_ctx *d)
@@ -134,7 +151,7 @@ duda_verdict duda_auth_jwt(struct duda_ctx *d)
     int e = verify_token(d, section, token, &json);
     e = e ? e : read_identity(d, section, json, &identity);
     if (is_invalid_token(e))
-        return duda_auth_challenge(d, "Bearer", section->settings->realm.p, "invalid_token");
+        return reject_token(d, section);
     e = e ? e : duda_identity_set(d, &identity);
     return e ? e : DUDA_NEXT;
 }

@@ -85,8 +85,8 @@ static bool check_jwt_section(struct mk_config *config, const struct package_sec
         mk_config_error(config, s, "JwksUrl", "expected a URL that begins with https://");
         return false;
     }
-    if (s->http_client.len)
-        duda_http_require(config, s, s->http_client);
+    if (s->jwks_url.len)
+        package_jwks_require_client(config, s, "JwksUrl", s->jwks_url, s->http_client);
     struct duda_jwt_key *key = s->key.len ? duda_jwt_key_new(s->algorithm, MK_STR_NULL, s->key) : NULL;
     if (s->key.len && !key)
         mk_config_error(config, s, "Key", "this is no valid key for %s, or it is too weak",

@@ -17,6 +17,7 @@ static const struct mk_conf_key keys[] = {
     PACKAGE_NAME_KEY,
     {.name = "Folder",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_WRITES,
      AT(folder),
      .min = 1,
      .max = 4000,
@@ -49,7 +50,7 @@ static bool check_kv_section(struct mk_config *config, const struct package_sect
     s->folder = package_data_path(config, s, s->folder);
     if (!s->folder.p)
         return false;
-    mk_config_allow_writing(config, s->folder);
+    mk_config_allow_writing(config, s, "Folder", s->folder);
     for (size_t i = 0; i < before->n; i++) {
         const struct duda_kv_settings *other = before->v[i];
         if (mk_str_eq(other->folder, s->folder)) {

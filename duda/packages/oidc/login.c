@@ -8,6 +8,7 @@
 #include <duda/request.h>
 #include <duda/send.h>
 #include <duda/session.h>
+#include <duda/url.h>
 #include <errno.h>
 #include <monkey/sized.h>
 #include <monkey/text.h>
@@ -201,7 +202,7 @@ static duda_verdict redirect_home(struct duda_ctx *d, mk_str next)
 {
     const char *home = login_of(d)->home;
     return next.len ? duda_redirect_local(d, 303, next)
-                    : duda_redirect(d, 303, mk_str_from_c(home ? home : "/"));
+                    : duda_redirect(d, 303, duda_mount_url(d, mk_str_from_c(home ? home : "/")));
 }
 
 /* Records the provider's session, for a logout token that has only this ID. Sessions in cookies cannot be
@@ -237,7 +238,7 @@ static duda_verdict finish_login(struct duda_ctx *d, struct oidc_provider *p, co
     int e = oidc_exchange_code(d, p, duda_query(d, "code"), a->verifier, &tokens);
     e = e ? e : oidc_verify_token(d, p, tokens.id_token, &json);
     if (e == -EKEYREJECTED)
-        return oidc_refuse(d, 403, "the ID token is invalid");
+        return oidc_refuse_with_reason(d, 403, "the ID token is invalid");
     if (e)
         return oidc_fail(d, p, e);
     e = check_claims(d, p, json, a, &claims);

@@ -11,6 +11,7 @@
 #include <duda/session.h>
 #include <duda/store.h>
 #include <duda/upload.h>
+#include <duda/url.h>
 #include <duda/wait.h>
 #include <errno.h>
 
@@ -55,7 +56,7 @@ duda_verdict duda_oidc_log_out(struct duda_ctx *d)
         return redirect_to_logout(d, p, id_token);
     if (duda_cancelled(d))
         return duda_cancelled(d);
-    return duda_redirect(d, 303, mk_str_from_c(login && login->home ? login->home : "/"));
+    return duda_redirect(d, 303, duda_mount_url(d, mk_str_from_c(login && login->home ? login->home : "/")));
 }
 
 /* ---- By the provider ---- */
@@ -179,7 +180,9 @@ duda_verdict duda_oidc_back_channel_log_out(struct duda_ctx *d)
         return oidc_refuse(d, 400, "the request has no logout token");
     int e = oidc_discover(d, p);
     e = e ? e : oidc_verify_token(d, p, token, &json);
-    if (e == -EKEYREJECTED || (!e && !read_logout_claims(d, p, json, &claims)))
+    if (e == -EKEYREJECTED)
+        return oidc_refuse_with_reason(d, 400, "the logout token is invalid");
+    if (!e && !read_logout_claims(d, p, json, &claims))
         return oidc_refuse(d, 400, "the logout token is invalid");
     if (e)
         return oidc_fail(d, p, e);

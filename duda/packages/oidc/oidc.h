@@ -14,6 +14,7 @@ struct oidc_settings {
     struct package_settings base; /* the location is the issuer */
     mk_str client, secret, redirect_url, logout_url, scope, token_store, http_client;
     uint32_t leeway_ms;
+    bool is_checked; /* token_store has been checked */
 };
 
 /* The members of the discovery document that are used. */
@@ -43,6 +44,8 @@ struct oidc_provider {
     struct oidc_refresh *refreshes;
     const char *problem; /* description of the last failure of the provider; set by provider.c */
 };
+/* Sets the package of providers. Called before workers start. */
+void oidc_provider_set_kind(const struct package_type *kind);
 struct oidc_provider *oidc_provider_find(struct duda_ctx *d, const char *name);
 
 /* The user of the service with this subject of the provider, and the alias of that user for the provider's
@@ -51,8 +54,10 @@ mk_str oidc_user(struct duda_ctx *d, const struct oidc_provider *p, mk_str sub);
 mk_str oidc_session_alias(struct duda_ctx *d, const struct oidc_provider *p, mk_str sid);
 
 int64_t oidc_now(struct duda_ctx *d);
-/* Logs the reason, and responds with problem details. */
+/* Logs the message, and fails with it: see duda_error(). */
 duda_verdict oidc_refuse(struct duda_ctx *d, unsigned status, const char *message);
+/* The same; the log and developers also get the reason that duda_reason() has recorded. */
+duda_verdict oidc_refuse_with_reason(struct duda_ctx *d, unsigned status, const char *message);
 /* Converts an error of the functions below to the result of a handler: 502 if the provider failed. */
 duda_verdict oidc_fail(struct duda_ctx *d, const struct oidc_provider *p, int error);
 

@@ -2,6 +2,7 @@
 /* The plugin: [OIDC] sections. */
 #include <duda/config.h>
 #include <duda/http.h>
+#include <duda/store_backend.h>
 #include <duda/task.h>
 #include <errno.h>
 
@@ -87,15 +88,15 @@ static bool check_oidc_section(struct mk_config *config, const struct package_se
 {
     const struct oidc_settings *s = settings;
     (void)before;
-    if (s->http_client.len)
-        duda_http_require(config, s, s->http_client);
     if (!mk_str_starts(s->base.location, MK_STR("https://")) &&
         !mk_str_starts(s->base.location, MK_STR("http://")))
         mk_config_error(config, s, "Issuer", "expected a URL that begins with https://");
     else if (!has_openid(s->scope))
         mk_config_error(config, s, "Scope", "the scope `openid` is missing");
-    else
+    else {
+        package_jwks_require_client(config, s, "Issuer", s->base.location, s->http_client);
         return true;
+    }
     return false;
 }
 
@@ -120,10 +121,38 @@ PACKAGE_TYPE(oidc, "OIDC", struct oidc_settings, struct oidc_provider,
              .max = PACKAGE_SECTIONS_MAX, .check_section = check_oidc_section, .open = open_oidc,
              .close = close_oidc);
 
-struct oidc_provider *oidc_provider_find(struct duda_ctx *d, const char *name)
+/* Called for each host, when the packages have declared their stores. */
+static int check_token_stores(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
 {
-    return package_find_instance(&kind, d, name);
+    struct package_sections *all = data;
+    (void)h;
+    *host_data = data;
+    for (size_t i = 0; i < all->n; i++) {
+        struct oidc_settings *s = all->v[i];
+        if (s->token_store.len && !s->is_checked && !mk_str_eq(s->token_store, MK_STR("memory")))
+            duda_store_require(config, s, "TokenStore", s->token_store);
+        s->is_checked = true;
+    }
+    return 0;
 }
 
-PACKAGE_PLUGIN(oidc, "OpenID Connect for Duda services.", PACKAGE_HAS_TYPE,
-               .needs = PACKAGE_NEEDS("duda-http", "duda-store", "duda"));
+static const char *check_login(const void *data)
+{
+    return !data || duda_data_has_type(data, DUDA_DATA_OIDC_LOGIN)
+               ? NULL
+               : "the `.data` of a route for OpenID Connect must be one that DUDA_OIDC_LOGIN() initializes";
+}
+
+static int load_oidc(struct mk_config *config, void **data)
+{
+    oidc_provider_set_kind(&kind);
+    duda_data_declare(config, duda_oidc_log_in, check_login);
+    duda_data_declare(config, duda_oidc_callback, check_login);
+    duda_data_declare(config, duda_oidc_log_out, check_login);
+    duda_data_declare(config, duda_oidc_back_channel_log_out, check_login);
+    return load_sections(config, data);
+}
+
+PACKAGE_PLUGIN(oidc, "OpenID Connect for Duda services.", .sections = sections, .load = load_oidc,
+               .host = check_token_stores, .worker_start = package_worker_start,
+               .worker_stop = package_worker_stop, .needs = PACKAGE_NEEDS("duda-http", "duda-store", "duda"));

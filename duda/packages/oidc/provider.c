@@ -2,16 +2,19 @@
 /* Requests to a provider: its discovery document, its keys, and tokens. The functions also work in tasks, so
  * they write no response. */
 #include <duda/body.h>
+#include <duda/error.h>
 #include <duda/json.h>
 #include <duda/lock.h>
 #include <duda/memory.h>
 #include <duda/request.h>
 #include <errno.h>
 #include <monkey/text.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "oidc.h"
 
-enum { TOKEN_MAX = 32 * 1024, KEPT_S = 3600, LOCK_MS = 15000 };
+enum { REASON_MAX = 400, TOKEN_MAX = 32 * 1024, KEPT_S = 3600, LOCK_MS = 15000 };
 
 static const struct duda_schema_field endpoint_fields[] = {
     DUDA_STRING(struct oidc_endpoints, issuer, .max_length = OIDC_URL_MAX),
@@ -44,6 +47,18 @@ static const struct duda_schema_field error_fields[] = {
 static const struct duda_schema error_schema =
     DUDA_SCHEMA(struct error_response, error_fields, .allow_unknown = true);
 
+static const struct package_type *provider_kind;
+
+void oidc_provider_set_kind(const struct package_type *kind)
+{
+    provider_kind = kind;
+}
+
+struct oidc_provider *oidc_provider_find(struct duda_ctx *d, const char *name)
+{
+    return package_find_instance(provider_kind, d, name);
+}
+
 int64_t oidc_now(struct duda_ctx *d)
 {
     return (int64_t)mk_worker_now(duda_worker(d));
@@ -54,12 +69,21 @@ int64_t oidc_now(struct duda_ctx *d)
 duda_verdict oidc_refuse(struct duda_ctx *d, unsigned status, const char *message)
 {
     duda_log(d, MK_LOG_WARN, "OpenID Connect: %s", message);
-    return duda_problem(d, status, "%s", message);
+    return duda_error(d, status, "%s", message);
+}
+
+duda_verdict oidc_refuse_with_reason(struct duda_ctx *d, unsigned status, const char *message)
+{
+    char reason[REASON_MAX];
+    snprintf(reason, sizeof reason, "%s", duda_error_reason(d) ? duda_error_reason(d) : "unknown reason");
+    duda_log(d, MK_LOG_WARN, "OpenID Connect: %s: %s", message, reason);
+    int e = duda_error(d, status, "%s", message);
+    return duda_reason(d, e, "%s: %s", message, reason);
 }
 
 duda_verdict oidc_fail(struct duda_ctx *d, const struct oidc_provider *p, int error)
 {
-    return error == -EHOSTUNREACH ? oidc_refuse(d, 502, p->problem) : error;
+    return error == -EHOSTUNREACH ? oidc_refuse_with_reason(d, 502, p->problem) : error;
 }
 
 /* Returns -ENOMEM, or the error of a cancelled handler, unchanged. Any other error means that the provider
@@ -69,6 +93,8 @@ static int provider_error(struct duda_ctx *d, struct oidc_provider *p, int e, co
     if (e == -ENOMEM || duda_cancelled(d))
         return e;
     p->problem = problem;
+    if (!duda_error_reason(d))
+        (void)duda_reason(d, -EHOSTUNREACH, "%s", strerror(-e));
     return -EHOSTUNREACH;
 }
 
@@ -236,16 +262,19 @@ int oidc_refresh_tokens(struct duda_ctx *d, struct oidc_provider *p, mk_str refr
 
 int oidc_verify_token(struct duda_ctx *d, struct oidc_provider *p, mk_str token, mk_str *json)
 {
-    struct mk_buf claims = mk_buf_growing(OIDC_CLAIMS_MAX);
+    char reason_buf[REASON_MAX];
+    struct mk_buf claims = mk_buf_growing(OIDC_CLAIMS_MAX),
+                  reason = mk_buf_fixed(reason_buf, sizeof reason_buf);
     const struct duda_jwt_rules rules = {.now = oidc_now(d),
                                          .leeway_s = p->settings->leeway_ms / 1000,
                                          .issuer = p->settings->base.location,
-                                         .audience = p->settings->client};
+                                         .audience = p->settings->client,
+                                         .reason = &reason};
     int e = package_jwks_verify(d, &p->jwks, p->endpoints.keys, server_of(p), &claims, token, &rules);
     *json = e ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&claims));
     mk_buf_free(&claims);
     if (e == -EBADMSG || e == -EKEYREJECTED || e == -EKEYEXPIRED || e == -EKEYREVOKED)
-        return -EKEYREJECTED;
+        return duda_reason(d, -EKEYREJECTED, "%.*s", MK_STR_ARG(mk_buf_str(&reason)));
     if (e)
         return provider_error(d, p, e, "the provider's keys cannot be fetched");
     return json->p ? 0 : -ENOMEM;

@@ -8,6 +8,7 @@
 /* Comma-separated lists; NULL: not in the connection string, so libpq uses its defaults. */
 struct lists {
     const char *hosts, *addresses, *ports;
+    bool has_service; /* pg_service.conf names the servers */
 };
 
 static bool is_address(mk_str host)
@@ -66,6 +67,23 @@ static bool fill_host_list(struct mk_config *config, struct postgres_settings *s
     return true;
 }
 
+/* Allows the ports of the list, or libpq's default. Unix sockets need no permission. */
+static void allow_ports(struct mk_config *config, const struct postgres_settings *s,
+                        const struct lists *lists)
+{
+    enum { DEFAULT_PORT = 5432 };
+    const char *list = lists->ports ? lists->ports : getenv("PGPORT");
+    mk_str rest = mk_str_from_c(list && *list ? list : "5432");
+    while (rest.len) {
+        uint64_t port = 0;
+        mk_str word = mk_str_trim(mk_str_cut(&rest, ','));
+        if (!word.len || (mk_num_parse(word, &port) && port > 0 && port <= UINT16_MAX))
+            mk_config_allow_connect(config, s, "Server", (uint16_t)(port ? port : DEFAULT_PORT));
+    }
+    if (lists->has_service || getenv("PGSERVICE"))
+        mk_config_allow_connect(config, s, "Server", 0);
+}
+
 static bool is_option(const PQconninfoOption *o, const char *keyword)
 {
     return strcmp(o->keyword, keyword) == 0;
@@ -82,8 +100,10 @@ static bool apply_conninfo_option(struct mk_config *config, struct postgres_sett
         lists->addresses = o->val;
     else if (is_option(o, "port"))
         lists->ports = o->val;
+    else if (is_option(o, "service"))
+        lists->has_service = true;
     else if (is_option(o, "sslrootcert") || is_option(o, "sslcert") || is_option(o, "sslkey"))
-        mk_config_allow_path(config, mk_config_copy(config, mk_str_from_c(o->val)));
+        mk_config_allow_path(config, s, "Server", mk_config_copy(config, mk_str_from_c(o->val)));
     else if (is_option(o, "client_encoding") && !mk_str_eq_nocase(mk_str_from_c(o->val), MK_STR("UTF8"))) {
         mk_config_error(config, s, "Server", "client_encoding must be UTF8");
         return false;
@@ -109,8 +129,10 @@ bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings 
     if (!lists.hosts && !lists.addresses)
         lists.hosts = getenv("PGHOST");
     is_valid = is_valid && fill_host_list(config, s, &lists);
+    if (is_valid)
+        allow_ports(config, s, &lists);
     if (is_valid && s->host_list.has_names)
-        mk_config_allow_resolver(config);
+        mk_config_allow_resolver(config, s, "Server");
     PQconninfoFree(options);
     return is_valid;
 }

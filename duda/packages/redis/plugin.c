@@ -120,6 +120,8 @@ static bool check_redis_section(struct mk_config *config, const struct package_s
         mk_config_error(config, s, "Cluster", "Cluster excludes Sentinel, and a Database other than 0");
     else
         s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
+    if (s->cluster || s->sentinel.len) /* other servers are found while workers run */
+        mk_config_allow_connect(config, s, s->cluster ? "Cluster" : "Sentinel", 0);
     return s->upstream && (!s->topic_relay.len || init_origin_id(config, s));
 }
 

@@ -2,6 +2,7 @@
 #include "struct_parameters.h"
 
 #include <duda/json.h>
+#include <duda/log.h>
 #include <duda/memory.h>
 #include <errno.h>
 
@@ -135,6 +136,25 @@ static int convert_value(struct duda_ctx *d, const struct duda_value *v, struct 
     return convert_to_json(d, v, out);
 }
 
+static bool is_number(const struct duda_schema_field *m)
+{
+    return m->kind == DUDA_KIND_INTEGER || m->kind == DUDA_KIND_DOUBLE || m->kind == DUDA_KIND_TIMESTAMP;
+}
+
+/* Under `monkey run`, warns about an optional number that is zero, perhaps because the client has not sent it:
+ * without a presence flag, it does not become NULL. */
+static void warn_about_zero(struct duda_ctx *d, const struct duda_schema_field *m, const char *base)
+{
+    static const char zero[sizeof(uint64_t)];
+    if (m->optional && !m->presence_offset && !m->is_list && is_number(m) && m->size <= sizeof zero &&
+        memcmp(base + m->offset, zero, m->size) == 0)
+        duda_log_mistake(
+            d, m,
+            "the optional member `%s` is stored as %s, not as NULL, if it has no value: give it a "
+            "presence flag with DUDA_OPTIONAL(), unless this is its default",
+            m->name, m->kind == DUDA_KIND_TIMESTAMP ? "the year 1970" : "0");
+}
+
 int sql_struct_parameter(struct duda_ctx *d, const struct duda_schema *schema, const void *object,
                          mk_str name, bool has_arrays, struct duda_sql_value *out)
 {
@@ -156,6 +176,7 @@ int sql_struct_parameter(struct duda_ctx *d, const struct duda_schema *schema, c
     *out = duda_sql_null();
     if (!duda_schema_field_is_present(m, base))
         return 0;
+    warn_about_zero(d, m, base);
     struct duda_value v = member_value(m, base);
     return has_arrays && is_array(m) ? convert_to_array(d, &v, out) : convert_value(d, &v, out);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transactions.h"
 
+#include <duda/log.h>
 #include <duda/memory.h>
+#include <duda/response.h>
 #include <errno.h>
 #include <monkey/mem.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@ struct sql_transaction {
     struct duda_sql_db *db;
     void *session;
     unsigned n_savepoints;
+    bool is_read_only;
 };
 
 static struct sql_transaction *find_transaction(const struct sql_transactions *all, struct duda_ctx *d,
@@ -41,8 +44,17 @@ static void end_transaction(struct sql_transaction *t, bool over)
     mk_mem_free(t);
 }
 
+/* Runs when the handler has returned. After a success, its changes were probably meant to be committed, and
+ * the client believes that they are. */
 static void rollback_abandoned_transaction(void *ctx)
 {
+    const struct sql_transaction *t = ctx;
+    bool has_succeeded = duda_result(t->d) >= 0 && duda_response_status(t->d) < 400;
+    if (has_succeeded && !t->is_read_only)
+        duda_log(t->d, MK_LOG_WARN,
+                 "the handler returned success with an open transaction in the database `%.*s`, which is "
+                 "rolled back: call duda_sql_commit()",
+                 MK_STR_ARG(t->db->name));
     end_transaction(ctx, false);
 }
 
@@ -100,7 +112,7 @@ int sql_transactions_begin(struct sql_transactions *all, struct duda_ctx *d, str
         db->ops->release(db, session, false);
         return -ENOMEM;
     }
-    *t = (struct sql_transaction){all->first, all, d, db, session, 0};
+    *t = (struct sql_transaction){all->first, all, d, db, session, 0, options->read_only};
     all->first = t;
     return duda_defer(d, rollback_abandoned_transaction, t);
 }

@@ -16,6 +16,7 @@ static const struct mk_conf_key keys[] = {
     PACKAGE_NAME_KEY,
     {.name = "File",
      .type = MK_CONF_TEXT,
+     .flags = MK_CONF_WRITES,
      AT(file),
      .max = 4000,
      .help =
@@ -87,7 +88,7 @@ static bool check_sqlite_section(struct mk_config *config, const struct package_
     mk_str folder = s->file.p ? parent_folder(config, s->file) : MK_STR_NULL;
     if (!folder.p)
         return false; /* already reported */
-    mk_config_allow_writing(config, folder);
+    mk_config_allow_writing(config, s, "File", folder);
     if (s->migrations_folder.len) {
         s->migrations_folder = mk_config_path(config, s, s->migrations_folder);
         s->migrations = duda_sql_migrations_read(config, s, "Migrations", s->migrations_folder);

@@ -61,7 +61,7 @@ static int load_plugin(struct mk_config *config, void **data)
         return -ENOMEM;
     store_worker_set_plugin(&MK_PLUGIN_OF(duda_store));
     size_t size = shared_memory_size(config, s);
-    void *memory = size ? mk_config_shared(config, "duda-store/memory", size) : NULL;
+    void *memory = size ? duda_shared_memory(config, "duda-store/memory", size) : NULL;
     shared->waiting = mk_config_shared(config, "duda-store/waiting", sizeof *shared->waiting);
     shared->meter = mk_meter_get(config, MK_STR("store"), MK_STR("memory"));
     if (!memory || !shared->waiting)

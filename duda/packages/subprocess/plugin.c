@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: gives each worker a spawner, which starts processes. */
+/* The plugin: gives each worker a spawner, which starts any program. */
 #include <errno.h>
 #include <monkey/meter.h>
 
@@ -13,7 +13,7 @@ static int load_plugin(struct mk_config *config, void **data)
         return -ENOMEM;
     *meter = mk_meter_get(config, MK_STR("subprocess"), MK_STR("main"));
     *data = meter;
-    mk_config_enable_subprocesses(config);
+    mk_config_allow_program(config, NULL, NULL, &(struct mk_program){.path = "/"}); /* services choose */
     return 0;
 }
 

@@ -261,7 +261,7 @@ static int find_key(struct duda_ctx *d, mk_str hash, struct duda_identity *ident
     return 0;
 }
 
-static const struct duda_token_auth key_auth = {.realm = "books", .find = find_key};
+static const struct duda_token_auth key_auth = DUDA_TOKEN_AUTH(.realm = "books", .find = find_key);
 
 /* For a user with a JSON Web Token of the identity provider. */
 static int create_key(struct duda_ctx *d)
@@ -285,7 +285,7 @@ static int find_admin(struct duda_ctx *d, mk_str user, mk_str *password_hash, st
     return mk_str_eq(user, MK_STR("admin")) && password_hash->len ? 0 : -ENOENT;
 }
 
-static const struct duda_basic_auth admin_auth = {.realm = "books", .find = find_admin};
+static const struct duda_basic_auth admin_auth = DUDA_BASIC_AUTH(.realm = "books", .find = find_admin);
 
 static int delete_keys(struct duda_ctx *d)
 {

@@ -33,7 +33,7 @@ static int show_with(struct duda_ctx *d, const char *error)
     mk_str user;
     struct duda_value devices = duda_value_null();
     int e = duda_session_user(d, &user);
-    e = e == -ENOENT ? 0 : e ? e : list_devices(d, user, &devices);
+    e = e || !user.p ? e : list_devices(d, user, &devices);
     const struct duda_entry page[] = {{"devices", devices}, {"error", duda_value_cstr(error)}};
     return e ? e : duda_render(d, "login.html", duda_value_map(page, MK_LEN(page)));
 }
@@ -102,8 +102,8 @@ static int log_out_everywhere(struct duda_ctx *d)
 {
     mk_str user;
     int e = duda_session_user(d, &user);
-    e = e ? e : duda_session_revoke_all(d, user);
-    return e && e != -ENOENT ? e : duda_redirect(d, 303, MK_STR("/"));
+    e = e || !user.p ? e : duda_session_revoke_all(d, user);
+    return e ? e : duda_redirect(d, 303, MK_STR("/"));
 }
 
 DUDA_SERVICE(login, DUDA_BEFORE(duda_csrf_check), DUDA_GET("/", show, "The page."),

@@ -64,18 +64,14 @@ static int show(struct duda_ctx *d)
 static int save(struct duda_ctx *d)
 {
     mk_str text = duda_form(d, "text");
-    char buf[1024];
-    struct mk_buf url = mk_buf_fixed(buf, sizeof buf - 1);
     if (!text.p || text.len > TEXT_MAX)
         return duda_problem(d, 422, "an article has up to %d bytes of text", TEXT_MAX);
-    mk_buf_add(&url, MK_STR("/wiki/"));
-    mk_url_escape(&url, duda_param(d, "name"));
-    buf[url.len] = '\0';
-    int e = url.failed ? -EINVAL : 0;
-    if (!e)
-        e = text.len ? duda_kv_set(d, duda_kv_find(d, NULL), key_of(d), text, 0)
+    int e = text.len ? duda_kv_set(d, duda_kv_find(d, NULL), key_of(d), text, 0)
                      : duda_kv_delete(d, duda_kv_find(d, NULL), key_of(d));
-    return e && e != -ENOENT ? e : duda_redirect(d, 303, mk_str_from_c(buf));
+    if (e && e != -ENOENT)
+        return e;
+    struct duda_value name = duda_value_members({"name", duda_value_text(duda_param(d, "name"))});
+    return duda_redirect(d, 303, duda_url_for(d, "show", name));
 }
 
 static unsigned long fibonacci_of(unsigned n)

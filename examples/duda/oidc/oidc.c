@@ -36,7 +36,7 @@ static int show(struct duda_ctx *d)
     return duda_render(d, "oidc.html", duda_value_map(page, MK_LEN(page)));
 }
 
-static const struct duda_oidc_login login = {.on_login = keep_name};
+static const struct duda_oidc_login login = DUDA_OIDC_LOGIN(.on_login = keep_name);
 
 DUDA_SERVICE(oidc,
              DUDA_POST("/logged-out", duda_oidc_back_channel_log_out,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <monkey/json.h>
+#include <unistd.h>
 
 #include "jws.h"
 #include "store.h"
@@ -176,7 +177,7 @@ static bool update_contact(struct acme_client *c, struct acme_error *f)
     return ok && save_account(c, f);
 }
 
-bool acme_account_open(struct acme_client *c, struct acme_error *f)
+static bool open_account(struct acme_client *c, struct acme_error *f)
 {
     c->key = load_or_create_key(f);
     bool ok = c->key && (load_account(c) || (c->account[0] ? update_contact(c, f) : register_account(c, f)));
@@ -185,6 +186,15 @@ bool acme_account_open(struct acme_client *c, struct acme_error *f)
         ok = register_account(c, f);
     }
     f->affects_all = true;
+    return ok;
+}
+
+bool acme_account_open(struct acme_client *c, struct acme_error *f)
+{
+    int lock = acme_store_lock_account();
+    bool ok = open_account(c, f);
+    if (lock >= 0)
+        close(lock);
     return ok;
 }
 

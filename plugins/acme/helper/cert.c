@@ -7,6 +7,9 @@
 #include <openssl/x509v3.h>
 #include <time.h>
 
+#include "jws.h"
+#include "name.h"
+
 enum { CHAIN_MAX = 16, NAMES_TEXT = ACME_NAMES_MAX * 260, DIGEST = 32, WEEK_S = 7 * 86400 };
 
 /* ---- Extensions ---- */
@@ -19,12 +22,13 @@ static bool push_extension(STACK_OF(X509_EXTENSION) * list, X509_EXTENSION *e)
     return false;
 }
 
-/* Names contain only letters, digits, `-` and dots, so they need no escaping here. */
+/* Names contain only letters, digits, `-`, dots and a leading `*`, so they need no escaping here. */
 static X509_EXTENSION *make_san_extension(const char *const *names, size_t n)
 {
     struct mk_buf text = mk_buf_growing(NAMES_TEXT);
     for (size_t i = 0; i < n; i++)
-        mk_buf_addf(&text, "%sDNS:%s", i ? "," : "", names[i]);
+        mk_buf_addf(&text, "%s%s:%s", i ? "," : "", acme_name_address(names[i], NULL) ? "IP" : "DNS",
+                    names[i]);
     mk_buf_add_char(&text, '\0');
     X509_EXTENSION *e = text.failed ? NULL : X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, text.p);
     mk_buf_free(&text);
@@ -67,13 +71,37 @@ static bool parse_asn1_time(const ASN1_TIME *t, int64_t *out)
     return true;
 }
 
+static bool has_wildcard_name(X509 *leaf, const char *name)
+{
+    GENERAL_NAMES *list = X509_get_ext_d2i(leaf, NID_subject_alt_name, NULL, NULL);
+    bool found = false;
+    for (int i = 0; i < sk_GENERAL_NAME_num(list) && !found; i++) {
+        const GENERAL_NAME *each = sk_GENERAL_NAME_value(list, i);
+        if (each->type == GEN_DNS)
+            found = mk_str_eq_nocase(mk_str_of((const char *)ASN1_STRING_get0_data(each->d.dNSName),
+                                               (size_t)ASN1_STRING_length(each->d.dNSName)),
+                                     mk_str_from_c(name));
+    }
+    GENERAL_NAMES_free(list);
+    return found;
+}
+
+static bool covers_name(X509 *leaf, const char *name)
+{
+    if (acme_name_address(name, NULL))
+        return X509_check_ip_asc(leaf, name, 0) == 1;
+    if (strncmp(name, "*.", 2) == 0) /* X509_check_host() takes no wildcards */
+        return has_wildcard_name(leaf, name);
+    return X509_check_host(leaf, name, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) == 1;
+}
+
 static bool check_leaf(X509 *leaf, const EVP_PKEY *key, const struct acme_cert_spec *spec,
                        struct acme_validity *life, struct acme_error *f)
 {
     if (EVP_PKEY_eq(X509_get0_pubkey(leaf), key) != 1)
         return acme_error_set(f, "certificate and key do not match");
     for (size_t i = 0; i < spec->n_names; i++)
-        if (X509_check_host(leaf, spec->names[i], 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
+        if (!covers_name(leaf, spec->names[i]))
             return acme_error_set(f, "the certificate does not cover the name %s", spec->names[i]);
     if (!parse_asn1_time(X509_get0_notBefore(leaf), &life->from) ||
         !parse_asn1_time(X509_get0_notAfter(leaf), &life->to) || life->to <= life->from)
@@ -115,6 +143,51 @@ bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_cert_spe
     X509_free(leaf);
     BIO_free(b);
     return ok;
+}
+
+void acme_cert_validity(mk_str pem, struct acme_validity *life)
+{
+    BIO *b = pem.len <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
+    X509 *leaf = b ? PEM_read_bio_X509(b, NULL, refuse_password_prompt, NULL) : NULL;
+    if (!leaf || !parse_asn1_time(X509_get0_notBefore(leaf), &life->from) ||
+        !parse_asn1_time(X509_get0_notAfter(leaf), &life->to))
+        *life = (struct acme_validity){0};
+    ERR_clear_error();
+    X509_free(leaf);
+    BIO_free(b);
+}
+
+/* ---- ID ---- */
+
+/* Writes the certificate's serial number as the bytes of its DER encoding, which begins with 0 if it would look
+ * negative otherwise. */
+static bool write_serial(struct mk_buf *out, const X509 *x)
+{
+    unsigned char *der = NULL;
+    int len = i2d_ASN1_INTEGER(X509_get0_serialNumber(x), &der);
+    bool ok = len > 2 && der[1] == len - 2; /* tag and length; longer numbers than 127 bytes are invalid */
+    if (ok)
+        acme_base64url_encode(out, mk_str_of((const char *)der + 2, (size_t)len - 2));
+    OPENSSL_free(der);
+    return ok;
+}
+
+void acme_cert_id(mk_str pem, char id[ACME_CERT_ID_MAX])
+{
+    struct mk_buf out = mk_buf_fixed(id, ACME_CERT_ID_MAX - 1);
+    BIO *b = pem.len <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
+    X509 *x = b ? PEM_read_bio_X509(b, NULL, refuse_password_prompt, NULL) : NULL;
+    const ASN1_OCTET_STRING *key = x ? X509_get0_authority_key_id(x) : NULL;
+    bool ok = key && ASN1_STRING_length(key) > 0;
+    if (ok)
+        acme_base64url_encode(
+            &out, mk_str_of((const char *)ASN1_STRING_get0_data(key), (size_t)ASN1_STRING_length(key)));
+    mk_buf_add_char(&out, '.');
+    ok = ok && write_serial(&out, x) && !out.failed;
+    id[ok ? out.len : 0] = '\0';
+    ERR_clear_error();
+    X509_free(x);
+    BIO_free(b);
 }
 
 /* ---- tls-alpn-01 ---- */

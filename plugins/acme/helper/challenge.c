@@ -7,7 +7,9 @@
 #include <time.h>
 
 #include "cert.h"
+#include "dns.h"
 #include "jws.h"
+#include "name.h"
 #include "store.h"
 
 enum { FIRST_MS = 250, PAUSE_MAX_MS = 10000, WHOLE_MS = 300000, TOKEN_MAX = 128, TEXT_MAX = 64 * 1024 };
@@ -40,6 +42,11 @@ static bool is_http_challenge(const struct acme_cert_spec *spec)
     return strcmp(spec->challenge, "http-01") == 0;
 }
 
+static bool is_dns_challenge(const struct acme_cert_spec *spec)
+{
+    return strcmp(spec->challenge, "dns-01") == 0;
+}
+
 /* Returns whether the token is base64url (section 8), because it becomes a file name. */
 static bool is_token(const char *token)
 {
@@ -61,12 +68,13 @@ static bool store_response(const struct acme_client *c, const char *name, const 
                            const struct acme_cert_spec *spec, struct acme_error *f)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX), pem = mk_buf_growing(TEXT_MAX);
-    char digest[32];
+    char digest[32], sni[ACME_NAME_SIZE];
+    acme_name_sni(name, sni, sizeof sni);
     bool ok = acme_jws_key_authorization(&text, c->key, token);
     if (ok && is_http_challenge(spec))
         ok = acme_store_write(ACME_HTTP, token, "", mk_buf_str(&text), f);
     else if (ok && acme_sha256(mk_buf_str(&text), digest) && acme_cert_write_tls_alpn(&pem, name, digest))
-        ok = acme_store_write(ACME_ALPN, name, ".pem", mk_buf_str(&pem), f);
+        ok = acme_store_write(ACME_ALPN, sni, ".pem", mk_buf_str(&pem), f);
     else
         ok = acme_error_set(f, "cannot store the challenge response for %s: %s", name, acme_key_error());
     mk_buf_free(&text);
@@ -111,17 +119,24 @@ static bool fail_authorization(const json_t *a, const char *name, const char *st
     char what[512];
     struct mk_buf text = mk_buf_fixed(what, sizeof what - 1);
     const json_t *error = json_object_get(find_challenge(a, spec->challenge), "error");
-    mk_buf_addf(&text, "the authority could not verify %s by %s on port %u (%s)", name, spec->challenge,
-                is_http_challenge(spec) ? 80 : 443, status);
+    const char *where = is_dns_challenge(spec)    ? ""
+                        : is_http_challenge(spec) ? " on port 80"
+                                                  : " on port 443";
+    mk_buf_addf(&text, "the authority could not verify %s by %s%s (%s)", name, spec->challenge, where,
+                status);
     what[text.len] = '\0';
     acme_client_parse_problem(error, what, f);
     return false;
 }
 
-static bool is_name_in_spec(const char *name, const struct acme_cert_spec *spec)
+/* Returns whether the authorization is for a name of the order. That of a wildcard names the domain below it. */
+static bool is_authorization_in_spec(const json_t *a, const struct acme_cert_spec *spec)
 {
+    const char *name = acme_json_string(json_object_get(a, "identifier"), "value");
+    size_t prefix = json_is_true(json_object_get(a, "wildcard")) ? 2 : 0;
     for (size_t i = 0; name && i < spec->n_names; i++)
-        if (strcmp(name, spec->names[i]) == 0)
+        if (strncmp(spec->names[i], "*.", 2) == 0 ? prefix && strcmp(name, spec->names[i] + prefix) == 0
+                                                  : !prefix && strcmp(name, spec->names[i]) == 0)
             return true;
     return false;
 }
@@ -195,8 +210,13 @@ static bool respond_to_challenge(struct acme_client *c, const char *authorizatio
         return acme_error_set(f, "the authority does not offer %s for %s", spec->challenge, name);
     if (!token || !is_token(token) || !url)
         return acme_error_set(f, "the challenge for %s is invalid: no token, or no url", name);
+    if (is_dns_challenge(spec)) /* acme_challenge_present_records() has added the record */
+        return start_challenge(c, authorization, a, spec, f) &&
+               poll_authorization(c, authorization, name, spec, f);
+    char sni[ACME_NAME_SIZE];
+    acme_name_sni(name, sni, sizeof sni);
     record_response_file(c, is_http_challenge(spec) ? ACME_HTTP : ACME_ALPN,
-                         is_http_challenge(spec) ? token : name);
+                         is_http_challenge(spec) ? token : sni);
     if (!store_response(c, name, token, spec, f))
         return false;
     return start_challenge(c, authorization, a, spec, f) &&
@@ -210,7 +230,7 @@ bool acme_challenge_complete(struct acme_client *c, const char *authorization,
     const char *name = acme_json_string(json_object_get(a, "identifier"), "value");
     const char *status = acme_json_string(a, "status");
     bool ok = false;
-    if (a && (!is_name_in_spec(name, spec) || !status))
+    if (a && (!is_authorization_in_spec(a, spec) || !status))
         acme_error_set(f, "the authority requested a verification of %s, which is not in the order",
                        name ? name : "no name");
     else if (a && strcmp(status, "valid") == 0)
@@ -221,4 +241,40 @@ bool acme_challenge_complete(struct acme_client *c, const char *authorization,
         fail_authorization(a, name, status, spec, f);
     json_decref(a);
     return ok;
+}
+
+/* Adds the record for one authorization, if it is still pending. Sets *added. */
+static bool present_record(struct acme_client *c, const json_t *a, const struct acme_cert_spec *spec,
+                           bool *added, struct acme_error *f)
+{
+    const char *name = acme_json_string(json_object_get(a, "identifier"), "value");
+    const char *status = acme_json_string(a, "status");
+    const char *token = acme_json_string(find_challenge(a, spec->challenge), "token");
+    if (!is_authorization_in_spec(a, spec) || !status || strcmp(status, "pending") != 0 || !token ||
+        !is_token(token))
+        return true; /* acme_challenge_complete() reports what is wrong */
+    *added = true;
+    return acme_dns_present(c, name, token, f);
+}
+
+bool acme_challenge_present_records(struct acme_client *c, const json_t *authorizations,
+                                    const struct acme_cert_spec *spec, struct acme_error *f)
+{
+    const json_t *each;
+    size_t i;
+    bool added = false, ok = true;
+    if (!is_dns_challenge(spec))
+        return true;
+    json_array_foreach(authorizations, i, each)
+    {
+        json_t *a = acme_client_post_json(c, json_string_value(each), MK_STR(""), NULL, f);
+        ok = a && present_record(c, a, spec, &added, f);
+        json_decref(a);
+        if (!ok)
+            return false;
+    }
+    struct timespec t = {.tv_sec = (time_t)c->plan->propagation_s};
+    while (added && nanosleep(&t, &t) < 0 && errno == EINTR)
+        ;
+    return true;
 }

@@ -17,6 +17,10 @@ struct acme_backoff acme_backoff_new(void);
  * timeout. */
 bool acme_backoff_wait(struct acme_backoff *p, uint64_t retry_s);
 
+/* For dns-01: adds the records for all pending authorizations of an order, then waits once until name servers
+ * have them. Does nothing for other challenges. */
+bool acme_challenge_present_records(struct acme_client *c, const json_t *authorizations,
+                                    const struct acme_cert_spec *spec, struct acme_error *f);
 /* Completes one authorization of an order, whatever its state. */
 bool acme_challenge_complete(struct acme_client *c, const char *authorization,
                              const struct acme_cert_spec *spec, struct acme_error *f);

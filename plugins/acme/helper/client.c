@@ -175,16 +175,19 @@ static bool read_directory(struct acme_client *c, const json_t *d, struct acme_e
         !read_directory_url(c->new_account, d, "newAccount", f) ||
         !read_directory_url(c->new_order, d, "newOrder", f))
         return false;
+    const char *renewal = acme_json_string(d, "renewalInfo");
     (void)snprintf(c->terms, sizeof c->terms, "%s", terms ? terms : "");
+    (void)snprintf(c->renewal_info, sizeof c->renewal_info, "%s", acme_http_is_url(renewal) ? renewal : "");
     c->wants_binding = json_is_true(json_object_get(meta, "externalAccountRequired"));
     return true;
 }
 
 /* Warns if the clock of this machine differs from the authority's: the helper renews certificates by this
  * clock, but clients check their validity by their own clocks. */
-static void warn_of_clock_skew(int64_t theirs)
+static void compare_clocks(struct acme_client *c, int64_t theirs)
 {
     int64_t off = theirs ? time(NULL) - theirs : 0;
+    c->has_same_time = theirs && llabs(off) <= SKEW_S;
     if (llabs(off) > SKEW_S)
         acme_report_log(MK_LOG_WARN, "the clock of this machine is %lld minutes %s that of the authority",
                         llabs((long long)off) / 60, off < 0 ? "behind" : "ahead of");
@@ -193,7 +196,9 @@ static void warn_of_clock_skew(int64_t theirs)
 bool acme_client_open(struct acme_client *c, const struct acme_job *plan, struct acme_error *f)
 {
     struct acme_response r = {0};
-    *c = (struct acme_client){.plan = plan, .response_files = mk_buf_growing(ANSWERS_MAX)};
+    *c = (struct acme_client){.plan = plan,
+                              .response_files = mk_buf_growing(ANSWERS_MAX),
+                              .dns_records = mk_buf_growing(ANSWERS_MAX)};
     c->net = acme_http_open(plan->agent, plan->authority, f);
     bool ok = c->net && acme_http_request(c->net, plan->directory, MK_STR_NULL, &r, f);
     json_t *d = ok ? json_loadb(r.body.p ? r.body.p : "", r.body.len, 0, NULL) : NULL;
@@ -203,8 +208,8 @@ bool acme_client_open(struct acme_client *c, const struct acme_job *plan, struct
         ok = acme_error_set_global(f, "%s is not an ACME directory: not a JSON object", plan->directory);
     ok = ok && read_directory(c, d, f);
     if (ok)
-        warn_of_clock_skew(r.date);
-    json_decref(d);
+        compare_clocks(c, r.date);
+    c->directory = d;
     acme_response_free(&r);
     f->affects_all = true;
     return ok;
@@ -215,5 +220,7 @@ void acme_client_close(struct acme_client *c)
     acme_http_close(c->net);
     EVP_PKEY_free(c->key);
     mk_buf_free(&c->response_files);
+    json_decref(c->directory);
+    mk_buf_free(&c->dns_records);
     *c = (struct acme_client){0};
 }

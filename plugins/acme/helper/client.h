@@ -14,9 +14,13 @@ struct acme_client {
     EVP_PKEY *key;              /* the account's key */
     char account[ACME_URL_MAX]; /* the account's URL; "": not known yet */
     char new_nonce[ACME_URL_MAX], new_account[ACME_URL_MAX], new_order[ACME_URL_MAX];
-    char terms[ACME_URL_MAX]; /* URL of the terms of service; "": none */
+    char terms[ACME_URL_MAX];        /* URL of the terms of service; "": none */
+    char renewal_info[ACME_URL_MAX]; /* URL for renewal times (RFC 9773); "": the authority has none */
+    json_t *directory;
     bool wants_binding;
+    bool has_same_time;           /* the clock of this machine agrees with the authority's */
     struct mk_buf response_files; /* files to remove at the end, one per line */
+    struct mk_buf dns_records;    /* values of the DNS records to remove at the end, one per line */
     char nonce[256];              /* nonce for the next request; "": none */
 };
 

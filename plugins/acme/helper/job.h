@@ -7,15 +7,28 @@
 
 #include "report.h"
 
-enum { ACME_NAMES_MAX = 100 /* per certificate; authorities accept no more */ };
+enum {
+    ACME_NAMES_MAX = 100, /* per certificate; authorities accept no more */
+    ACME_HOOK_WORDS_MAX = 16,
+    ACME_HOOK_ENV_MAX = 64
+};
 
 /* Describes one certificate. The job owns the strings. */
 struct acme_cert_spec {
-    const char *name; /* base name of the certificate's files: the first host name */
+    const char *name; /* base name of the certificate's files: the first host name, `_wildcard.` for `*.` */
     const char *names[ACME_NAMES_MAX];
     size_t n_names;
-    const char *challenge; /* "http-01", "tls-alpn-01" */
+    const char *challenge; /* "http-01", "tls-alpn-01", "dns-01" */
     const char *key;       /* "ecdsa", "rsa" */
+    const char *profile;   /* NULL: the authority's default */
+};
+
+/* Certificates that are issued when clients request them. */
+struct acme_on_demand {
+    bool is_set;                   /* the job is about these certificates, and has no others */
+    const char *name;              /* the name to certify; NULL: look for those to renew */
+    size_t max;                    /* maximum number of certificates */
+    struct acme_cert_spec pattern; /* how to obtain them, without a name */
 };
 
 struct acme_job {
@@ -27,8 +40,14 @@ struct acme_job {
     const char *eab_id, *eab_key; /* external account binding; NULL: none. The key is base64url */
     unsigned renew_percent;       /* renew a certificate after this percentage of its lifetime */
     uint64_t retry_s;             /* first delay after a failure */
+    /* The program that changes DNS records, its arguments, and its environment (NAME=VALUE). They come from variables, which the
+     * server allows, and not from the job, which a worker writes. */
+    const char *hook[ACME_HOOK_WORDS_MAX], *hook_env[ACME_HOOK_ENV_MAX];
+    size_t n_hook, n_hook_env;
+    uint64_t hook_timeout_s, propagation_s; /* propagation_s: delay before the authority looks a record up */
     struct acme_cert_spec *specs;
     size_t n_specs;
+    struct acme_on_demand on_demand;
 };
 
 bool acme_job_read(struct acme_job *p, int fd, struct acme_error *f);

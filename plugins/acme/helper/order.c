@@ -5,10 +5,14 @@
 #include <monkey/json.h>
 
 #include "challenge.h"
+#include "dns.h"
 #include "jws.h"
+#include "name.h"
+#include "renewal.h"
+#include "renewal_info.h"
 #include "store.h"
 
-enum { TEXT_MAX = 1 << 20 };
+enum { TEXT_MAX = 1 << 20, SHORT_S = 10 * 86400 };
 
 struct order {
     struct acme_client *client;
@@ -27,11 +31,22 @@ static void write_identifiers(struct mk_json_writer *w, const struct acme_cert_s
     mk_json_begin_array(w);
     for (size_t i = 0; i < spec->n_names; i++) {
         mk_json_begin_object(w);
-        mk_json_cstr(mk_json_key(w, "type"), "dns");
+        mk_json_cstr(mk_json_key(w, "type"), acme_name_address(spec->names[i], NULL) ? "ip" : "dns");
         mk_json_cstr(mk_json_key(w, "value"), spec->names[i]);
         mk_json_end_object(w);
     }
     mk_json_end_array(w);
+}
+
+static void write_profile(struct mk_json_writer *w, const struct acme_cert_spec *spec)
+{
+    if (spec->profile)
+        mk_json_cstr(mk_json_key(w, "profile"), spec->profile);
+}
+
+static bool same_profile(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
 static bool save_order(const struct order *o, struct acme_error *f)
@@ -42,6 +57,7 @@ static bool save_order(const struct order *o, struct acme_error *f)
     mk_json_cstr(mk_json_key(&w, "url"), o->url);
     mk_json_cstr(mk_json_key(&w, "account"), o->client->account);
     write_identifiers(mk_json_key(&w, "identifiers"), o->spec);
+    write_profile(&w, o->spec);
     mk_json_end_object(&w);
     mk_buf_add_char(&text, '\n');
     bool ok = acme_key_write_pem(o->key, &pem) && !text.failed;
@@ -75,6 +91,7 @@ static bool is_saved_order_of(const json_t *kept, const struct order *o)
     json_t *names = identifiers_json(o->spec);
     const char *account = acme_json_string(kept, "account");
     bool ok = account && strcmp(account, o->client->account) == 0 &&
+              same_profile(acme_json_string(kept, "profile"), o->spec->profile) &&
               json_equal(names, json_object_get(kept, "identifiers"));
     json_decref(names);
     return ok;
@@ -134,23 +151,90 @@ static bool has_status(const struct order *o, const char *status)
     return its && strcmp(its, status) == 0;
 }
 
-static bool create_order(struct order *o, struct acme_error *f)
+/* Returns the value of a line `NAME: VALUE` before the certificate; "": there is none. */
+static mk_str read_cert_note(mk_str text, mk_str prefix)
+{
+    while (text.p) {
+        mk_str line = mk_str_cut(&text, '\n');
+        if (mk_str_starts(line, prefix))
+            return mk_str_skip(line, prefix.len);
+        if (mk_str_starts(line, MK_STR("-----")))
+            break;
+    }
+    return MK_STR("");
+}
+
+static bool is_cert_from_directory(mk_str text, const char *directory)
+{
+    return mk_str_eq(read_cert_note(text, MK_STR("Directory: ")), mk_str_from_c(directory));
+}
+
+static bool check_profile(const struct order *o, struct acme_error *f)
+{
+    char buf[300];
+    struct mk_buf offered = mk_buf_fixed(buf, sizeof buf);
+    if (!o->spec->profile || acme_profile_is_offered(o->client->directory, o->spec->profile, &offered))
+        return true;
+    return acme_error_set(f, "the authority has no profile `%s`; its profiles: %.*s", o->spec->profile,
+                          offered.len ? (int)offered.len : 4, offered.len ? buf : "none");
+}
+
+/* Writes the ID of the certificate that the new one replaces (RFC 9773, section 5); "": unknown. */
+static void find_replaced_cert(const struct order *o, char id[ACME_CERT_ID_MAX])
+{
+    struct mk_buf text;
+    id[0] = '\0';
+    if (!o->client->renewal_info[0] || acme_store_read(ACME_CERTIFICATES, o->spec->name, ".pem", &text))
+        return;
+    if (is_cert_from_directory(mk_buf_str(&text), o->client->plan->directory))
+        acme_cert_id(mk_buf_str(&text), id);
+    mk_buf_free(&text);
+}
+
+static bool post_new_order(struct order *o, const char *replaced, struct acme_response *r,
+                           struct acme_error *f)
 {
     struct mk_buf payload = mk_buf_growing(TEXT_MAX);
-    struct acme_response r = {0};
-    o->key = acme_key_new(o->spec->key);
-    if (!o->key)
-        return acme_error_set(f, "cannot create a key: %s", acme_key_error());
     struct mk_json_writer w = mk_json_writer_to(&payload);
     mk_json_begin_object(&w);
     write_identifiers(mk_json_key(&w, "identifiers"), o->spec);
+    write_profile(&w, o->spec);
+    if (*replaced)
+        mk_json_cstr(mk_json_key(&w, "replaces"), replaced);
     mk_json_end_object(&w);
     bool ok =
         payload.failed
             ? acme_error_set(f, "no memory")
             : set_order_object(
-                  o, acme_client_post_json(o->client, o->client->new_order, mk_buf_str(&payload), &r, f), &r);
+                  o, acme_client_post_json(o->client, o->client->new_order, mk_buf_str(&payload), r, f), r);
     mk_buf_free(&payload);
+    return ok;
+}
+
+/* If the authority rejects the order, the reason may be the certificate to replace, for example because another order
+ * has already replaced it. */
+static bool request_order(struct order *o, struct acme_response *r, struct acme_error *f)
+{
+    char replaced[ACME_CERT_ID_MAX];
+    find_replaced_cert(o, replaced);
+    if (post_new_order(o, replaced, r, f))
+        return true;
+    if (!*replaced || f->status / 100 != 4 || f->status == 429 || strcmp(f->type, "accountDoesNotExist") == 0)
+        return false;
+    acme_report_log(MK_LOG_DEBUG, "%s: %s; trying without `replaces`", o->spec->name, f->text);
+    acme_response_free(r);
+    return post_new_order(o, "", r, f);
+}
+
+static bool create_order(struct order *o, struct acme_error *f)
+{
+    struct acme_response r = {0};
+    if (!check_profile(o, f))
+        return false;
+    o->key = acme_key_new(o->spec->key);
+    if (!o->key)
+        return acme_error_set(f, "cannot create a key: %s", acme_key_error());
+    bool ok = request_order(o, &r, f);
     if (ok && !acme_http_is_url(r.location))
         ok = acme_error_set(f, "the response of the authority contains no order URL");
     if (ok)
@@ -184,6 +268,8 @@ static bool complete_authorizations(struct order *o, struct acme_error *f)
 {
     const json_t *list = json_object_get(o->object, "authorizations"), *each;
     size_t i;
+    if (!acme_challenge_present_records(o->client, list, o->spec, f))
+        return false;
     json_array_foreach(list, i, each) if (!acme_challenge_complete(o->client, json_string_value(each),
                                                                    o->spec, f)) return false;
     return post_order(o, o->url, MK_STR(""), f);
@@ -267,6 +353,8 @@ static bool install_certificate(struct order *o, mk_str chain, struct acme_error
         return false;
     mk_buf_addf(&text, "Created by monkey, which will replace it.\nDirectory: %s\n",
                 o->client->plan->directory);
+    if (o->spec->profile)
+        mk_buf_addf(&text, "Profile: %s\n", o->spec->profile);
     mk_buf_add(&text, chain);
     mk_buf_add(&text, MK_STR("\n"));
     bool ok = acme_key_write_pem(o->key, &text) || acme_error_set(f, "no memory");
@@ -293,6 +381,7 @@ bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *
         delete_saved_order(&o);
         acme_challenge_remove_responses(c);
     }
+    acme_dns_remove_added(c); /* a continued order adds its records again */
     if (ok)
         acme_report_log(MK_LOG_INFO, "%s: new certificate obtained, valid for %lld hours", spec->name,
                         (long long)(o.life.to - o.life.from) / 3600);
@@ -302,14 +391,6 @@ bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *
 }
 
 /* ---- Renewal ---- */
-
-static bool is_cert_from_directory(mk_str text, const char *directory)
-{
-    mk_str line = MK_STR("");
-    while (text.p && !mk_str_starts(line, MK_STR("Directory: ")))
-        line = mk_str_cut(&text, '\n');
-    return mk_str_eq(mk_str_skip(line, 11), mk_str_from_c(directory));
-}
 
 static bool check_installed_cert(mk_str text, const struct acme_job *plan, const struct acme_cert_spec *spec,
                                  struct acme_validity *life, struct acme_error *f)
@@ -322,6 +403,9 @@ static bool check_installed_cert(mk_str text, const struct acme_job *plan, const
         acme_error_set(f, "the key type differs from the configuration");
     else if (!is_cert_from_directory(text, plan->directory))
         acme_error_set(f, "its certificate comes from another authority");
+    else if (!mk_str_eq(read_cert_note(text, MK_STR("Profile: ")),
+                        mk_str_from_c(spec->profile ? spec->profile : "")))
+        acme_error_set(f, "the profile of its certificate differs from the configuration");
     else
         ok = acme_cert_check(text, key, spec, life, f);
     EVP_PKEY_free(key);
@@ -338,19 +422,55 @@ static int64_t defer_renewal_of_new_cert(const struct acme_cert_spec *spec, cons
     return due <= now && made <= now && spared > now ? spared : due;
 }
 
+/* Certificates that live for less than ten days are renewed after half of their lifetime at the latest, so that there is
+ * time for several attempts. */
+static int64_t regular_renewal_time(const struct acme_job *plan, const struct acme_validity *life)
+{
+    int64_t whole = life->to - life->from, percent = plan->renew_percent;
+    if (whole < SHORT_S && percent > 50)
+        percent = 50;
+    return life->from + whole * percent / 100;
+}
+
 int64_t acme_order_renewal_time(const struct acme_job *plan, const struct acme_cert_spec *spec, int64_t now,
                                 struct acme_error *f)
 {
     struct mk_buf text;
     struct acme_validity life = {0};
+    struct acme_renewal suggested = {0};
+    char id[ACME_CERT_ID_MAX];
     *f = (struct acme_error){0};
     int e = acme_store_read(ACME_CERTIFICATES, spec->name, ".pem", &text);
     if (e && e != -ENOENT)
         acme_error_set(f, "cannot read the certificate file: %s", strerror(-e));
     bool ok = !e && check_installed_cert(mk_buf_str(&text), plan, spec, &life, f);
+    if (ok)
+        acme_cert_id(mk_buf_str(&text), id);
     mk_buf_free(&text);
     if (!ok)
         return 0;
-    int64_t due = life.from + (life.to - life.from) * (int64_t)plan->renew_percent / 100;
-    return defer_renewal_of_new_cert(spec, &life, now, due);
+    int64_t due = defer_renewal_of_new_cert(spec, &life, now, regular_renewal_time(plan, &life));
+    (void)acme_renewal_load(&suggested, spec, id);
+    return acme_renewal_adjust(&suggested, &life, acme_store_mtime(ACME_CERTIFICATES, spec->name, ".pem"),
+                               now, due);
+}
+
+int64_t acme_order_expiry(const struct acme_cert_spec *spec)
+{
+    struct mk_buf text;
+    struct acme_validity life = {0};
+    if (acme_store_read(ACME_CERTIFICATES, spec->name, ".pem", &text))
+        return 0;
+    acme_cert_validity(mk_buf_str(&text), &life);
+    mk_buf_free(&text);
+    return life.to;
+}
+
+void acme_order_cert_id(const struct acme_cert_spec *spec, char id[ACME_CERT_ID_MAX])
+{
+    struct mk_buf text;
+    id[0] = '\0';
+    if (acme_store_read(ACME_CERTIFICATES, spec->name, ".pem", &text) == 0)
+        acme_cert_id(mk_buf_str(&text), id);
+    mk_buf_free(&text);
 }

@@ -15,4 +15,10 @@ bool acme_order_obtain_cert(struct acme_client *c, const struct acme_cert_spec *
 int64_t acme_order_renewal_time(const struct acme_job *plan, const struct acme_cert_spec *spec, int64_t now,
                                 struct acme_error *f);
 
+/* Returns when the stored certificate expires, in seconds since 1970; 0: there is none. */
+int64_t acme_order_expiry(const struct acme_cert_spec *spec);
+
+/* Writes the ID of the stored certificate (acme_cert_id()); "": there is none. */
+void acme_order_cert_id(const struct acme_cert_spec *spec, char id[ACME_CERT_ID_MAX]);
+
 #endif

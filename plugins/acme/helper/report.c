@@ -49,6 +49,23 @@ void acme_report_next_run(uint64_t seconds)
     write_message_line(&b);
 }
 
+void acme_report_issued(void)
+{
+    char buf[8];
+    struct mk_buf b = mk_buf_fixed(buf, sizeof buf - 1);
+    mk_buf_add(&b, MK_STR("C 1"));
+    write_message_line(&b);
+}
+
+void acme_report_due(const char *name)
+{
+    char buf[300];
+    struct mk_buf b = mk_buf_fixed(buf, sizeof buf - 1);
+    mk_buf_addf(&b, "R %s", name);
+    if (!b.failed)
+        write_message_line(&b);
+}
+
 static void set_error_text(struct acme_error *f, bool affects_all, const char *fmt, va_list args)
     MK_API_PRINTF(3, 0);
 

@@ -11,6 +11,11 @@ void acme_report_log(enum mk_log_level level, const char *fmt, ...) MK_API_PRINT
 /* Requests the next run, `seconds` from now. */
 void acme_report_next_run(uint64_t seconds);
 
+/* A certificate of this run has been stored. */
+void acme_report_issued(void);
+/* This certificate, which was issued on demand, is due for renewal. */
+void acme_report_due(const char *name);
+
 /* A failure. */
 struct acme_error {
     char type[128];   /* problem type (RFC 8555, section 6.7) without its prefix; "" for other failures */

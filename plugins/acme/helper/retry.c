@@ -10,6 +10,7 @@
 
 enum {
     PAUSE_MAX_S = 86400 * 3 / 4 /* three quarters of a day; with the random part, at most a day */,
+    ON_DEMAND_MAX_S = 3600 * 3 / 4 /* clients wait, and the owner of the name may just have set up its DNS */,
     LONGEST_S = 20 * 86400,
     LIMITED_S = 3600,
     TEXT_MAX = 256 * 1024,
@@ -73,13 +74,13 @@ static uint64_t add_jitter(uint64_t seconds)
 static uint64_t pause_after_failures(const struct acme_job *p, uint64_t failures,
                                      const struct acme_error *why)
 {
-    uint64_t s = p->retry_s;
-    for (uint64_t i = 1; i < failures && s < PAUSE_MAX_S; i++)
+    uint64_t s = p->retry_s, max = p->on_demand.is_set ? ON_DEMAND_MAX_S : PAUSE_MAX_S;
+    for (uint64_t i = 1; i < failures && s < max; i++)
         s *= 2;
     if (strcmp(why->type, "rateLimited") == 0 && s < LIMITED_S && !why->wait_s)
         s = LIMITED_S;
-    if (s > PAUSE_MAX_S)
-        s = PAUSE_MAX_S;
+    if (s > max)
+        s = max;
     if (why->wait_s > s)
         s = why->wait_s;
     return add_jitter(s);

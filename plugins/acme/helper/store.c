@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <monkey/text.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,10 +14,19 @@
 
 enum { FILE_MAX = 1 << 20, ANSWER_S = 3600 };
 
+/* The path of the state folder with the account and the challenge responses. */
+static const char *shared_folder = "";
+
+static bool is_shared(const char *folder)
+{
+    return !*folder || strcmp(folder, ACME_HTTP) == 0 || strcmp(folder, ACME_ALPN) == 0;
+}
+
 static bool format_file_path(char path[PATH_MAX], const char *folder, const char *prefix, const char *name,
                              const char *suffix)
 {
-    int n = snprintf(path, PATH_MAX, "%s%s%s%s%s", folder, *folder ? "/" : "", prefix, name, suffix);
+    int n = snprintf(path, PATH_MAX, "%s%s%s%s%s%s", is_shared(folder) ? shared_folder : "", folder,
+                     *folder ? "/" : "", prefix, name, suffix);
     return n > 0 && n < PATH_MAX;
 }
 
@@ -46,24 +56,83 @@ static int lock_state_folder(struct acme_error *f)
     return -e;
 }
 
-int acme_store_open(struct acme_error *f)
+/* Creates the first `n` folders that are missing. */
+static int create_folders(size_t n, struct acme_error *f)
 {
-    static const char *const folders[] = {ACME_CERTIFICATES, ACME_ORDERS, ACME_FAILURES, ACME_HTTP,
-                                          ACME_ALPN};
-    umask(077);
-    int e = lock_state_folder(f);
-    if (e)
-        return e;
-    for (size_t i = 0; i < MK_LEN(folders); i++)
+    static const char *const folders[] = {ACME_CERTIFICATES, ACME_ORDERS, ACME_FAILURES, ACME_RENEWAL,
+                                          ACME_HTTP,         ACME_ALPN,   ACME_DNS};
+    for (size_t i = 0; i < n; i++)
         if (mkdir(folders[i], 0700) < 0 && errno != EEXIST) {
-            e = errno;
+            int e = errno;
             acme_error_set_global(f, "cannot create the folder %s in the state folder: %s", folders[i],
                                   strerror(e));
             return -e;
         }
+    return 0;
+}
+
+int acme_store_open(struct acme_error *f)
+{
+    umask(077);
+    int e = lock_state_folder(f);
+    if (!e)
+        e = create_folders(7, f);
+    if (e)
+        return e;
     remove_old_files(ACME_HTTP);
     remove_old_files(ACME_ALPN);
     return 0;
+}
+
+int acme_store_open_on_demand(bool takes_lock, struct acme_error *f)
+{
+    umask(077);
+    shared_folder = "../";
+    int e = takes_lock ? lock_state_folder(f) : 0;
+    return e ? e : create_folders(4, f);
+}
+
+/* Locks one byte of a file, whose offset depends on the name: the file stays empty, and the lock of a process that dies
+ * is released. Two names with the same offset only wait for each other. */
+bool acme_store_lock_name(const char *name, struct acme_error *f)
+{
+    uint64_t hash = mk_fnv1a(MK_FNV1A_INIT, mk_str_from_c(name));
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)(hash >> 1), .l_len = 1};
+    int fd = open("locks", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), e = -1;
+    while (fd >= 0 && (e = fcntl(fd, F_OFD_SETLKW, &lock)) < 0 && errno == EINTR)
+        continue;
+    return e == 0 || acme_error_set_global(f, "cannot lock the state of %s: %s", name, strerror(errno));
+}
+
+int acme_store_lock_account(void)
+{
+    char path[PATH_MAX];
+    if (!format_file_path(path, "", "", "account.lock", ""))
+        return -1;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), e = -1;
+    while (fd >= 0 && (e = flock(fd, LOCK_EX)) < 0 && errno == EINTR)
+        continue;
+    return fd;
+}
+
+void acme_store_each(const char *folder, const char *suffix, bool (*fn)(void *ctx, const char *name),
+                     void *ctx)
+{
+    DIR *d = opendir(folder);
+    const struct dirent *e;
+    bool more = d;
+    while (more && (e = readdir(d))) {
+        mk_str file = mk_str_from_c(e->d_name);
+        char name[sizeof e->d_name];
+        if (e->d_name[0] == '.' || !mk_str_ends(file, mk_str_from_c(suffix)))
+            continue;
+        size_t len = file.len - strlen(suffix);
+        memcpy(name, file.p, len);
+        name[len] = '\0';
+        more = fn(ctx, name);
+    }
+    if (d)
+        closedir(d);
 }
 
 /* ---- Writing ---- */
@@ -98,7 +167,10 @@ static bool write_new_file(const char *path, mk_str text)
 /* Makes the new name survive a crash of the machine. */
 static void fsync_folder(const char *folder)
 {
-    int fd = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char path[PATH_MAX];
+    if (!format_file_path(path, folder, "", "", ""))
+        return;
+    int fd = open(*path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return;
     (void)fsync(fd);

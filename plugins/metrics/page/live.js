@@ -10,6 +10,7 @@ const points = []; // rates and values over time, oldest first
 const slices = []; // the durations of the last minute: {at, buckets}, one for each event
 let latest = null, before = null; // the last events
 let histogram = []; // all durations until the last number
+let certificates = []; // the list, which is requested less often than events come
 let source = null, paused = false, timer = 0;
 
 // ---- Text ----
@@ -112,6 +113,8 @@ function line(svg, of, label, text, kind = LINEAR) {
     svg.setAttribute("aria-label", `${label}, ${kind.scale(of, text)}`);
     make("title", {}, svg).textContent = svg.getAttribute("aria-label");
     make("rect", {class: "hit", width, height}, svg);
+    for (let x = 60; x < width; x += 60)
+        make("path", {class: "grid", d: `M${x},0V${height}`}, svg); // one for each minute
     const runs = [[]];
     points.forEach((p, i) => {
         const v = of(p);
@@ -179,6 +182,8 @@ function bars(svg, buckets) {
     make("path", {class: "mark", d: `M${x(p99)},14V${height - foot}`}, svg);
     make("text", {x: x(p99) + (right ? -6 : 6), y: 12, "text-anchor": right ? "end" : "start"}, svg).textContent =
         `p99 ${micros(p99)}`;
+    make("text", {class: "top", x: right ? 0 : width, y: 12, "text-anchor": right ? "start" : "end"}, svg).textContent =
+        `0 to ${whole.format(top)} requests`;
 }
 
 // ---- Tables ----
@@ -233,7 +238,7 @@ function takeHistory(h) {
     const first = h.now_ms.length ? h.now_ms[0] : Infinity;
     points.splice(0, Infinity, ...points.filter(p => p.at < first).map(p => ({...p, counts: null})));
     h.now_ms.forEach((at, i) => {
-        const p = {at, connections: h.connections[i], memory: h.memory[i]};
+        const p = {at, connections: h.connections[i], memory: h.memory[i], cpu: null};
         p.counts = {requests: h.requests[i], bytes: h.bytes[i], classes: {}};
         for (const name of CLASSES)
             p.counts.classes[name] = h[name][i];
@@ -266,6 +271,15 @@ function takeEvent(now) {
         r.name = `${r.service} ${r.method} ${r.route}`;
     before = latest;
     latest = now;
+    p.cpu = cpuSinceEvent();
+}
+
+// The CPU time per second of the workers that reported in both of the last events. A worker may miss an event while it
+// measures itself, and all its CPU time must not count as that of one second. Null without such a worker.
+function cpuSinceEvent() {
+    const both = latest.workers.map(w => [w.cpu_us, before?.workers.find(old => old.pid === w.pid)?.cpu_us])
+        .filter(pair => !pair.includes(undefined));
+    return both.length ? rate(sum(both, pair => pair[0]), sum(both, pair => pair[1]), latest.now_ms - before.now_ms) : null;
 }
 
 // The rates of a worker or a host, which only the last two events have.
@@ -274,13 +288,18 @@ function ratesOf(list, key, count) {
     return new Map(latest[list].map(e => [e[key], before ? rate(count(e), old.get(e[key]) || 0, ms) : null]));
 }
 
-function tile(name, format, of, note, kind = LINEAR) {
+// The unit is that of the scale. The number of the tile has its unit in the HTML.
+function tile(name, format, of, note, kind = LINEAR, unit = "") {
+    const text = n => format(n) + unit;
     const node = $(`tile-${name}`);
     node.querySelector("output").textContent = format(of(points[points.length - 1]));
-    line(node.querySelector("svg"), of, `${name}, last five minutes`, format, kind);
-    node.querySelector(".scale").textContent = kind.scale(of, format);
+    line(node.querySelector("svg"), of, `${name}, last five minutes`, text, kind);
+    node.querySelector(".scale").textContent = kind.scale(of, text);
     node.querySelector(".note").textContent = note;
 }
+
+// CPU time in microseconds per second, as a part of one core.
+const load = rate => rate === null ? "–" : `${Math.round(rate / 1e4)} %`;
 
 const highest = of => Math.max(0, ...points.map(p => of(p) || 0));
 const lowest = of => Math.min(...points.map(p => of(p) || Infinity));
@@ -288,17 +307,18 @@ const lowest = of => Math.min(...points.map(p => of(p) || Infinity));
 function showTiles(now, p) {
     const accepted = sum(now.workers, w => w.accepted), dropped = sum(now.workers, w => w.dropped);
     const measured = now.workers.some(w => w.pss) ? "shared memory divided" : "shared memory in each";
-    tile("requests", number, x => x.requests, `peak ${number(highest(x => x.requests))}`);
+    tile("requests", number, x => x.requests, `peak ${number(highest(x => x.requests))}`, LINEAR, " /s");
     tile("latency", micros, x => x.p99, p.p50 === null ? "no requests in 10 seconds" :
         `p50 ${micros(p.p50)}`, LOGARITHMIC);
     tile("connections", n => whole.format(n), x => x.connections,
         `${whole.format(accepted)} accepted, ${whole.format(dropped)} refused`);
-    tile("sent", bytes, x => x.sent, `peak ${bytes(highest(x => x.sent))}`);
+    tile("sent", bytes, x => x.sent, `peak ${bytes(highest(x => x.sent))}`, LINEAR, "/s");
+    tile("cpu", load, x => x.cpu, `peak ${load(highest(x => x.cpu))}, of all workers together`);
     tile("memory", n => n ? bytes(n) : "–", x => x.memory,
         `${now.workers.length} ${now.workers.length === 1 ? "process" : "processes"}, ${measured}`);
     tile("errors", number, x => x.errors,
         `${whole.format(now.requests.by_class["5xx"])} by the server (5xx), ` +
-        `${whole.format(now.requests.by_class["4xx"])} by clients (4xx)`);
+        `${whole.format(now.requests.by_class["4xx"])} by clients (4xx)`, LINEAR, " /s");
 }
 
 function showRequests(now, p) {
@@ -318,10 +338,12 @@ function showRequests(now, p) {
     bars($("histogram"), bucketsSince(now.now_ms - 60e3));
 }
 
+const stateOf = u => u.state.replace("_", " ") + (u.reason && u.reason !== "-" ? `, check: ${u.reason}` : "");
+
 function showUpstreams(now) {
     $("upstreams-part").hidden = !now.upstreams.length;
     table("upstreams", now.upstreams.map(u => [u.server + (u.backup ? " (backup)" : ""),
-        [u.state.replace("_", " "), `text dot ${u.state}`], whole.format(u.busy), micros(u.latency_us || null),
+        [stateOf(u), `text dot ${u.state}`], whole.format(u.busy), micros(u.latency_us || null),
         whole.format(u.failures), whole.format(u.requests), whole.format(u.waiting), whole.format(u.idle),
         u.limit ? whole.format(u.limit) : "none", [u.upstream === u.server ? "–" : u.upstream, "text"]]));
 }
@@ -336,12 +358,9 @@ function showRoutes(now) {
         time(r, r.p99_us)]));
 }
 
-// Of the time since the last event, as a part of one core; null without that event.
-const load = rate => rate === null ? "–" : `${Math.round(rate / 1e4)} %`;
-
 function showProcesses(now) {
     const cpu = ratesOf("workers", "pid", w => w.cpu_us || 0);
-    $("cpu").textContent = before ? `CPU ${load(sum(now.workers, w => cpu.get(w.pid)))}` : "";
+    $("cpu").textContent = before ? `CPU ${load(points[points.length - 1].cpu)}` : "";
     const workers = ratesOf("workers", "pid", w => w.requests), hosts = ratesOf("hosts", "name", h => h.requests);
     table("workers", now.workers.map(w => [String(w.pid), w.state, number(workers.get(w.pid)),
         load(cpu.get(w.pid)), whole.format(w.connections), whole.format(w.accepted), whole.format(w.dropped),
@@ -353,14 +372,40 @@ function showProcesses(now) {
             micros(h.requests ? h.p50 : null), micros(h.requests ? h.p99 : null)]));
 }
 
+function showCertificates() {
+    const until = at => !at ? "–" : at > latest.now ? `in ${span(at - latest.now)}` : `${span(latest.now - at)} ago`;
+    const failure = c => c.renewal?.last_failure && `${c.renewal.last_failure} (next attempt ${until(c.renewal.next_attempt)})`;
+    const bad = certificates.filter(c => c.needs_attention).length, shown = certificates.slice(0, 200);
+    $("certificates-part").hidden = !certificates.length;
+    const names = c => c.names.slice(0, 3).join(" ") + (c.names.length > 3 ? ` +${c.names.length - 3}` : "");
+    table("certificates", shown.map(c => [names(c) || c.file,
+        [until(c.not_after), `text dot ${c.needs_attention ? "down" : "up"}`], [until(c.renewal?.next), "text"],
+        [/CN=([^,]+)/.exec(c.issuer)?.[1] || c.issuer || "–", "text"],
+        [c.error?.text || failure(c) || c.warning?.text || "–", "text long"]]));
+    document.querySelector("#certificates-part .note").textContent =
+        `${bad || "None"} of ${certificates.length} ${bad === 1 ? "needs" : "need"} attention. ` +
+        (shown.length < certificates.length ? `These ${shown.length} expire first.` : "");
+}
+
+async function fetchCertificates() {
+    try {
+        certificates = await (await fetch("?certificates")).json();
+    } catch { // the next attempt may succeed
+    }
+}
+
 function showFacts(now) {
     $("where").textContent = location.host;
     $("version").textContent = `version ${now.version}`;
     $("uptime").textContent = `up ${span(now.now - now.started)}`;
+    $("generation").textContent = `configuration ${now.generation}`;
     $("reloads").textContent = now.reloads ? `reloaded ${now.reloads === 1 ? "once" : `${now.reloads} times`}, last ` +
         `${span(now.now - now.reloaded)} ago` : "";
+    const memory = now.memory?.[0], scarce = memory ? memory.shedding + memory.paused : 0; // of the plugin memory
     const problems = [
         now.reload_failed && `the last reload failed ${span(now.now - now.reload_failed)} ago: see the error log`,
+        now.confirm_at && `the previous configuration returns in ${span(now.confirm_at - now.now)} without \`monkey confirm\``,
+        scarce && `workers that reject requests, because their memory is scarce: ${scarce}`,
         now.certificates_expired && `hosts with an expired certificate: ${now.certificates_expired}`,
         now.certificates_early && `hosts with a certificate that is not yet valid: ${now.certificates_early}`,
         now.certificates_kept && `hosts that keep an old certificate, because the new files are unusable: ${now.certificates_kept}`,
@@ -382,6 +427,7 @@ function show() {
     showUpstreams(now);
     showRoutes(now);
     showProcesses(now);
+    showCertificates();
     document.title = `${number(p.requests)}/s, Monkey, live`;
 }
 
@@ -420,3 +466,5 @@ $("pause").onclick = () => {
 };
 
 connect();
+fetchCertificates();
+setInterval(fetchCertificates, 3e4);

@@ -69,7 +69,7 @@ static bool bind_call(const struct mk_conf_ctx *ctx, mk_str words, void **data)
     const struct caller *settings = mk_config_settings(config, &table);
     if (!r || !c || !settings || !mk_config_add_cleanup(config, on_end, r))
         return false;
-    mk_config_allow_path(config, MK_STR("/dev/null"));
+    mk_config_allow_path(config, NULL, NULL, MK_STR("/dev/null"));
     if (mk_str_eq(words, MK_STR("wrong"))) {
         mk_config_error(config, NULL, NULL, "the plugin caller is not to be called so");
         return true;

@@ -601,7 +601,7 @@ static bool bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
 static int load(struct mk_config *config, void **data)
 {
     (void)data;
-    mk_config_enable_subprocesses(config);
+    mk_config_allow_program(config, NULL, NULL, &(struct mk_program){.path = "/"});
     mk_config_enable_body_spool(config);
     return 0;
 }

@@ -448,7 +448,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 static int load(struct mk_config *config, void **data)
 {
     (void)data;
-    mk_config_enable_subprocesses(config);
+    mk_config_allow_program(config, NULL, NULL, &(struct mk_program){.path = "/"});
     return 0;
 }
 

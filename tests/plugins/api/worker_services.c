@@ -167,12 +167,13 @@ static int load(struct mk_config *c, void **data)
     if (!options->settings)
         return 0;
     if (options->settings->children)
-        mk_config_enable_subprocesses(c);
+        mk_config_allow_program(c, options->settings, "Children", &(struct mk_program){.path = "/"});
     if (options->settings->log.len)
         options->log = mk_config_log(c, options->settings, "Log", options->settings->log,
                                      options->settings->size, options->settings->keep);
     if (options->settings->allow.len)
-        mk_config_allow_path(c, mk_config_path(c, options->settings, options->settings->allow));
+        mk_config_allow_path(c, options->settings, "Allow",
+                             mk_config_path(c, options->settings, options->settings->allow));
     return 0;
 }
 

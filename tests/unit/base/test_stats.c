@@ -220,6 +220,23 @@ static void stats_hidden_series_are_reused_when_full(void **state)
     assert_int_equal(mk_stat_series(r, small, &value), 0);
 }
 
+static void stats_hidden_series_of_gauges_are_reused_first(void **state)
+{
+    (void)state;
+    struct mk_stat_registry *r = registry;
+    static const struct mk_stat_metric one[] = {{.name = "n", .kind = MK_STAT_GAUGE}};
+    unsigned gauges = mk_stat_register_table(r, &(struct mk_stat_table){"gauges", {"name"}, one, 1, {0}});
+    const mk_str first = MK_STR("first"), second = MK_STR("second");
+    uint32_t s = mk_stat_series(r, gauges, &first);
+    mk_stat_set(mk_stat_cells(r, s, MK_STAT_SERVER), 7);
+    mk_stat_hide(r, s, true);
+    assert_int_equal(mk_stat_series(r, gauges, &second), s);
+    assert_int_equal(mk_stat_sum(r, s, 0), 0);
+    assert_str(mk_stat_label(r, s, 0), "second");
+    assert_int_not_equal(mk_stat_series(r, gauges, &first), s);
+    assert_int_equal(mk_stat_alloc_failures(r), 0);
+}
+
 static void stats_hidden_series_returns_with_its_counts(void **state)
 {
     (void)state;
@@ -674,6 +691,7 @@ int main(void)
         fixture_test(stats_three_labels_are_separate, setup, teardown),
         fixture_test(stats_full_registry_counts_rejected_series, setup, teardown),
         fixture_test(stats_hidden_series_are_reused_when_full, setup, teardown),
+        fixture_test(stats_hidden_series_of_gauges_are_reused_first, setup, teardown),
         fixture_test(stats_hidden_series_returns_with_its_counts, setup, teardown),
         fixture_test(stats_series_being_created_elsewhere_is_available_later, setup, teardown),
         fixture_test(stats_sum_covers_all_rows, setup, teardown),

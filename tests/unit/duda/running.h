@@ -12,6 +12,7 @@
 #include "service/memory_limit.h"
 #include "service/reserved_cookies.h"
 #include "service/result.h"
+#include "service/span.h"
 #include "service/sse_streams.h"
 #include "service/stall_detector.h"
 #include "service/suspend.h"
@@ -319,6 +320,11 @@ int duda_reserved_cookie_check_header(struct duda_ctx *d, mk_str line)
 {
     (void)d, (void)line;
     return 0;
+}
+
+void duda_span_end_handler(struct duda_ctx *d)
+{
+    (void)d;
 }
 
 #endif

@@ -58,11 +58,51 @@ static void form_data_reports_validation_errors(void **state)
     assert_int_equal(errors.items[4].line, 0);
 }
 
+struct issue {
+    mk_str title, due;
+    int64_t owner, limit;
+    bool has_owner;
+};
+static const struct duda_schema_field issue_members[] = {
+    DUDA_STRING(struct issue, title, .optional = true),
+    DUDA_STRING(struct issue, due, .optional = true, .format = DUDA_FORMAT_DATE, .min_length = 1),
+    DUDA_INTEGER(struct issue, owner, DUDA_OPTIONAL(struct issue, has_owner)),
+    DUDA_INTEGER(struct issue, limit, .optional = true),
+};
+static const struct duda_schema issue_schema = DUDA_SCHEMA(struct issue, issue_members);
+
+static void form_data_empty_field_clears_member(void **state)
+{
+    (void)state;
+    struct issue p = {MK_STR("a"), MK_STR("2026-01-01"), 7, 10, true};
+    assert_int_equal(parse("title=&due=&owner=&limit="), 0);
+    assert_int_equal(duda_form_data_bind(&fields, &issue_schema, &pool, &p, &errors), 0);
+    assert_true(p.title.p && p.title.len == 0);
+    assert_true(p.due.p == NULL && p.owner == 0 && !p.has_owner && p.limit == 10);
+}
+
+static void form_data_absent_field_changes_nothing(void **state)
+{
+    (void)state;
+    struct issue p = {MK_STR("a"), MK_STR("2026-01-01"), 7, 10, true};
+    assert_int_equal(parse("limit=11"), 0);
+    assert_int_equal(duda_form_data_bind(&fields, &issue_schema, &pool, &p, &errors), 0);
+    assert_str(p.title, "a");
+    assert_str(p.due, "2026-01-01");
+    assert_true(p.owner == 7 && p.has_owner && p.limit == 11);
+    assert_int_equal(parse("owner=8"), 0);
+    p.has_owner = false;
+    assert_int_equal(duda_form_data_bind(&fields, &issue_schema, &pool, &p, &errors), 0);
+    assert_true(p.owner == 8 && p.has_owner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(form_data_binds_to_struct, NULL, pool_free),
         fixture_test(form_data_reports_validation_errors, NULL, pool_free),
+        fixture_test(form_data_empty_field_clears_member, NULL, pool_free),
+        fixture_test(form_data_absent_field_changes_nothing, NULL, pool_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,11 @@ static void format_equals_libc(void **state)
     CHECK("%s is %5.2f of %zu, %c%04x", "this", 1.5, (size_t)7, 'c', 0xab);
     CHECK("%s, and %.*s", "first", 2, "abc");
     CHECK("%-4d|%4s|%ld", 1, "x", -5L);
+    CHECK("%ld|%ld|%lu", LONG_MIN, LONG_MAX, ULONG_MAX);
+    CHECK("%lld|%lld|%llu", LLONG_MIN, LLONG_MAX, ULLONG_MAX);
+    CHECK("%zd|%zu", (ssize_t)-1, SIZE_MAX);
+    CHECK("%d %lld %s %lu %u", 1, -2LL, "three", 4UL, 5U);
+    CHECK("%lx|%ls|%hd", 255UL, L"wide", (short)-3);
     CHECK("%zu, %zd and %zx", (size_t)1, (ssize_t)-2, (size_t)0xab);
 }
 

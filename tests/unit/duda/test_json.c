@@ -54,19 +54,69 @@ static void json_struct_round_trips(void **state)
     assert_str(written(&v), text);
 }
 
-static void json_null_keeps_default(void **state)
+static void json_absent_member_keeps_value_and_flag(void **state)
 {
     (void)state;
-    struct person p = {.mood = 3, .has_place = true};
+    struct person p = {.mood = 3, .has_place = true, .place = {.street = MK_STR("x"), .rent = 2}};
     int e = duda_json_read(MK_STR("{\"name\":\"A\",\"age\":1,\"mood\":null,\"tags\":[]}"), &person_shape,
                            &pool, NULL, &p, &errors);
     assert_int_equal(e, 0);
-    assert_int_equal(p.mood, 3);
-    assert_false(p.has_place);
+    assert_int_equal(p.mood, 3); /* a number without a flag cannot be empty */
     struct duda_value v = duda_value_struct(&person_shape, &p);
-    assert_str(written(&v),
-               "{\"name\":\"A\",\"age\":1,\"admin\":false,\"mood\":3,\"color\":\"red\",\"tags\":[],"
-               "\"places\":[],\"numbers\":[],\"big-one\":0}");
+    assert_str(written(&v), "{\"name\":\"A\",\"age\":1,\"admin\":false,\"mood\":3,\"color\":\"red\","
+                            "\"place\":{\"street\":\"x\",\"rent\":2},\"tags\":[],"
+                            "\"places\":[],\"numbers\":[],\"big-one\":0}");
+}
+
+static void json_null_clears_members_that_can_be_empty(void **state)
+{
+    (void)state;
+    mk_str tag = MK_STR("a");
+    struct person p = {.has_place = true,
+                       .place = {.street = MK_STR("x"), .rent = 2},
+                       .tags = &tag,
+                       .n_tags = 1,
+                       .raw = MK_STR("[1]")};
+    int e = duda_json_read(MK_STR("{\"name\":\"A\",\"age\":1,\"place\":null,\"tags\":null,\"raw\":null}"),
+                           &person_shape, &pool, NULL, &p, &errors);
+    assert_int_equal(e, 0);
+    assert_false(p.has_place);
+    assert_true(p.place.street.p == NULL && p.place.rent == 0);
+    assert_true(p.tags == NULL && p.n_tags == 0 && p.raw.p == NULL);
+}
+
+static int merge_person(const char *text, struct person *p)
+{
+    return duda_json_merge(mk_str_from_c(text), &person_shape, &pool, NULL, p, &errors);
+}
+
+static void json_merge_changes_only_sent_members(void **state)
+{
+    (void)state;
+    struct person p = {
+        .name = MK_STR("Ana"), .age = 30, .has_place = true, .place = {.street = MK_STR("x"), .rent = 2}};
+    assert_int_equal(merge_person("{}", &p), 0);
+    assert_int_equal(merge_person("{\"age\":31,\"place\":{\"rent\":3}}", &p), 0);
+    assert_str(p.name, "Ana");
+    assert_str(p.place.street, "x");
+    assert_true(p.age == 31 && p.has_place && p.place.rent == 3);
+    assert_int_equal(merge_person("{\"place\":null}", &p), 0);
+    assert_false(p.has_place);
+}
+
+static void json_merge_checks_what_it_stores(void **state)
+{
+    (void)state;
+    struct person p = {.name = MK_STR("Ana"), .age = 30};
+    assert_int_equal(merge_person("{\"name\":null,\"age\":151,\"mood\":null,\"place\":{\"rent\":3},"
+                                  "\"places\":[{\"rent\":3}]}",
+                                  &p),
+                     -EINVAL);
+    assert_str(complaints(), "line 1, column 9: `name` must be a string of 1 to 10 characters\n"
+                             "line 1, column 20: `age` must be an integer from 0 to 150\n"
+                             "line 1, column 31: `mood` must be an integer from -128 to 127\n"
+                             "line 1, column 44: `place.street` is missing: it must be a string\n"
+                             "line 1, column 65: `places[0].street` is missing: it must be a string\n");
 }
 
 static void json_errors_have_positions(void **state)
@@ -392,8 +442,7 @@ struct part {
 };
 
 static const struct duda_schema_field part_members[] = {
-    DUDA_INTEGER(struct part, first, .json_name = "the \"first\"", .optional = true,
-                 .presence_offset = DUDA_PRESENCE(struct part, has_first)),
+    DUDA_INTEGER(struct part, first, .json_name = "the \"first\"", DUDA_OPTIONAL(struct part, has_first)),
     DUDA_INTEGER(struct part, second),
 };
 
@@ -538,7 +587,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(json_struct_round_trips, NULL, pool_free),
-        fixture_test(json_null_keeps_default, NULL, pool_free),
+        fixture_test(json_absent_member_keeps_value_and_flag, NULL, pool_free),
+        fixture_test(json_null_clears_members_that_can_be_empty, NULL, pool_free),
+        fixture_test(json_merge_changes_only_sent_members, NULL, pool_free),
+        fixture_test(json_merge_checks_what_it_stores, NULL, pool_free),
         fixture_test(json_errors_have_positions, NULL, pool_free),
         fixture_test(json_syntax_error_is_reported_alone, NULL, pool_free),
         fixture_test(json_number_of_errors_is_limited, NULL, pool_free),

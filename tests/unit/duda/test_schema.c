@@ -63,8 +63,7 @@ static const struct duda_schema_field product_members[] = {
     DUDA_STRING(struct product, link, .optional = true, .format = DUDA_FORMAT_URL),
     DUDA_STRING(struct product, price, .optional = true, .format = DUDA_FORMAT_DECIMAL),
     DUDA_BYTES(struct product, photo, .optional = true, .max_length = 4),
-    DUDA_TIMESTAMP(struct product, made, .optional = true,
-                   .presence_offset = DUDA_PRESENCE(struct product, has_made)),
+    DUDA_TIMESTAMP(struct product, made, DUDA_OPTIONAL(struct product, has_made)),
     DUDA_LIST(struct product, tags, n_tags, DUDA_KIND_STRING, .optional = true, .is_unique = true),
     DUDA_INTEGERS(struct product, sizes, n_sizes, .optional = true, .is_unique = true, .min_length = 2),
     DUDA_LIST(struct product, weights, n_weights, DUDA_KIND_DOUBLE, .optional = true, .is_unique = true),
@@ -167,8 +166,10 @@ static void schema_formats_have_codes_and_messages(void **state)
     expect_valid("{\"day\": \"2024-02-29\", \"link\": \"https://a.b/c?d#e\", \"price\": \"-0.50\"}");
     expect_error("{\"mail\": \"ana\"}", "bad_mail", "/mail", "Enter your email address");
     expect_error("{\"mail\": 1}", "bad_mail", "/mail", "Enter your email address");
+    assert_int_equal(errors.items[0].line, 0); /* users see the message */
     expect_error("{\"id\": \"x\"}", "format", "/id", "`id` must be a UUID");
     assert_string_equal(errors.items[0].expected, "uuid");
+    assert_int_equal(errors.items[0].line, 1);
     expect_error("{\"day\": \"2023-02-29\"}", "format", "/day", "`day` must be a date such as 2026-03-01");
     expect_error("{\"link\": \"ftp://a\"}", "format", "/link",
                  "`link` must be a URL that begins with http:// or https://");

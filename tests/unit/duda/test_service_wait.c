@@ -92,10 +92,10 @@ bool duda_memory_is_dev_mode(const struct duda_worker_ctx *worker_ctx)
     return is_dev_mode;
 }
 
-bool duda_memory_contains(const struct duda_ctx *self, const void *p)
+size_t duda_memory_find_pointer(const struct duda_ctx *self, const void *data, size_t size)
 {
     assert_ptr_equal(self, &d);
-    return contains && p;
+    return contains && data ? 0 : size;
 }
 
 void duda_log(struct duda_ctx *self, enum mk_log_level level, const char *fmt, ...)

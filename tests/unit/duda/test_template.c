@@ -22,6 +22,20 @@ static int asset_url(void *ctx, mk_str name, struct mk_buf *url)
     return 0;
 }
 
+/* Writes the route and the parameters: "/item?id=7&q=a". */
+static int url_for(void *ctx, mk_str route, const struct duda_entry *params, size_t n, struct mk_buf *url)
+{
+    (void)ctx;
+    if (mk_str_eq(route, MK_STR("none")))
+        return -EINVAL;
+    mk_buf_addf(url, "/%.*s", MK_STR_ARG(route));
+    for (size_t i = 0; i < n; i++) {
+        mk_buf_addf(url, "%c%s=", i ? '&' : '?', params[i].name);
+        duda_value_write(url, &params[i].value);
+    }
+    return 0;
+}
+
 static char buffer[8192], reasons[1024];
 static struct mk_buf why;
 
@@ -45,7 +59,7 @@ static int render(const struct example *c, bool strict, struct mk_buf *out)
     if (!e && second.p)
         e = duda_templates_add(set, "q", second, &why);
     const struct duda_render_options how = {
-        .find_partial = find, .ctx = set, .strict = strict, .asset_url = asset_url};
+        .find_partial = find, .ctx = set, .strict = strict, .asset_url = asset_url, .url_for = url_for};
     if (!e)
         e = duda_template_render(duda_templates_find(set, MK_STR("page")), &value, &how, out, &why);
     duda_templates_free(set);
@@ -257,6 +271,38 @@ static void template_filters_change_values(void **state)
     run(cases, MK_LEN(cases));
 }
 
+static void template_urls_have_parameters(void **state)
+{
+    (void)state;
+    static const struct example cases[] = {
+        {"{}", "<a href=\"{{url_for \"home\"}}\">{{{ url_for 'home' }}}</a>", "<a href=\"/home\">/home</a>",
+         NULL},
+        {"{\"id\":7,\"q\":\"a b\"}", "{{url_for \"item\" id=id q=q}} {{&url_for \"item\" id=id q=q}}",
+         "/item?id=7&amp;q=a b /item?id=7&q=a b", NULL},
+        {"{\"a\":{\"b\":1},\"l\":[\"x\",\"y\"]}",
+         "{{url_for 'i' n=a.b m=2}}{{#l}} {{url_for 'i' t=. k=@number}}{{/l}}",
+         "/i?n=1&amp;m=2 /i?t=x&amp;k=1 /i?t=y&amp;k=2", NULL},
+        {"{}", "{{url_for \"i\"  a=\"x = }y\"\n b='\"' }}", "/i?a=x = }y&amp;b=&quot;", NULL},
+        {"{\"l\":[1,2]}", "  {{>p}}\n", "  /i?n=1\n  /i?n=2\n", "{{#l}}\n{{url_for \"i\" n=.}}\n{{/l}}"},
+        {"{}", "({{url_for \"none\"}}{{url_for \"i\" a=missing}})", "(/i?a=)", NULL},
+        {"{\"url_for\":\"x\"}", "{{url_for}}{{url_for | upper}}", "xX", NULL},
+    };
+    run(cases, MK_LEN(cases));
+}
+
+static void template_urls_without_routes_are_errors(void **state)
+{
+    (void)state;
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
+    const struct duda_value value = duda_value_null();
+    why = mk_buf_fixed(reasons, sizeof reasons);
+    struct duda_template *t = duda_template_new(MK_STR("{{url_for \"a\"}}"), "page", &why);
+    assert_non_null(t);
+    assert_int_equal(duda_template_render(t, &value, NULL, &out, &why), -EINVAL);
+    assert_str(mk_buf_str(&why), "page, line 1, column 1: `a` names a route, but there are none");
+    duda_template_free(t);
+}
+
 static void template_bytes_of_any_length_become_base64(void **state)
 {
     (void)state;
@@ -349,6 +395,30 @@ static void template_errors_have_positions(void **state)
                  "page, line 1, column 1: `a` is not a number");
     expect_wrong("{{asset \"none\"}}", NULL, false, -EINVAL,
                  "page, line 1, column 1: `none` names an asset that does not exist");
+    expect_wrong("{{url_for a}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: `url_for` needs the name of a route in quotes: {{url_for \"issue\" "
+                 "id=issue.id}}");
+    expect_wrong("{{url_for \"a}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: `url_for` needs the name of a route in quotes: {{url_for \"issue\" "
+                 "id=issue.id}}");
+    expect_wrong("{{url_for \"a\" b}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the parameters of `url_for` have the form `name=value`");
+    expect_wrong("{{url_for \"a\" =b}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the parameters of `url_for` have the form `name=value`");
+    expect_wrong("{{url_for \"a\" | upper}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the parameters of `url_for` have the form `name=value`");
+    expect_wrong("{{url_for \"a\" b=}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the value of a parameter is a name, a number, or text in quotes");
+    expect_wrong("{{url_for \"a\" b=\"c}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the value of a parameter is a name, a number, or text in quotes");
+    expect_wrong("{{url_for \"a\" b=c..d}}", NULL, false, -EINVAL,
+                 "page, line 1, column 1: the value of a parameter is a name, a number, or text in quotes");
+    expect_wrong("{{url_for 'a' 1=1 2=1 3=1 4=1 5=1 6=1 7=1 8=1 9=1 a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1}}", NULL,
+                 false, -EINVAL, "page, line 1, column 1: `url_for` has more than 16 parameters");
+    expect_wrong("{{url_for \"a\" b=none}}", NULL, true, -ENOENT,
+                 "page, line 1, column 1: `a` has a parameter whose value is unknown here");
+    expect_wrong("{{url_for \"none\"}}", NULL, true, -ENOENT,
+                 "page, line 1, column 1: `none` has no URL with these parameters");
     expect_wrong("{{a.y | upper}}", NULL, true, -ENOENT,
                  "page, line 1, column 1: `a.y` does not name a value here");
     expect_wrong("{{else}}", NULL, false, -EINVAL, "page, line 1, column 1: `else` is not in a section");
@@ -450,6 +520,8 @@ int main(void)
         fixture_test(template_blocks_of_parents_are_replaced, NULL, pool_free),
         fixture_test(template_loops_have_positions_and_else, NULL, pool_free),
         fixture_test(template_filters_change_values, NULL, pool_free),
+        cmocka_unit_test(template_urls_have_parameters),
+        cmocka_unit_test(template_urls_without_routes_are_errors),
         cmocka_unit_test(template_bytes_of_any_length_become_base64),
         fixture_test(template_errors_have_positions, NULL, pool_free),
         cmocka_unit_test(template_renders_structs),

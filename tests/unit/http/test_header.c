@@ -201,6 +201,8 @@ static void header_token_is_found_in_all_lines(void **state)
     assert_true(mk_headers_has_token(&fields, MK_HEADER_CONNECTION, MK_STR("Keep-Alive")));
     assert_false(mk_headers_has_token(&fields, MK_HEADER_CONNECTION, MK_STR("close")));
     assert_false(mk_headers_has_token(&fields, MK_HEADER_TE, MK_STR("trailers")));
+    assert_true(mk_header_list_has(MK_STR("deflate;q=0.5, Trailers"), MK_STR("trailers")));
+    assert_false(mk_header_list_has(MK_STR("trailers2, \"trailers, x\""), MK_STR("trailers")));
 }
 
 static void header_tokens_and_values_are_validated(void **state)

@@ -51,11 +51,30 @@ static void access_check_ignores_missing_path(void **state)
     assert_int_equal(mk_access_check_find_denied(&id, "/no/such/file", 3), 0);
 }
 
+static void access_check_of_writing_follows_modes(void **state)
+{
+    (void)state;
+    struct folder f;
+    struct mk_identity id = unrelated_user();
+    folder_init(&f);
+    assert_int_equal(chmod(f.path, 0757), 0);
+    assert_true(mk_access_check_may_write(&id, f.path));
+    assert_int_equal(chmod(f.path, 0755), 0);
+    assert_false(mk_access_check_may_write(&id, f.path));
+    assert_int_equal(chmod(f.path, 0756), 0); /* without search permission */
+    assert_false(mk_access_check_may_write(&id, f.path));
+    id.uid = 0;
+    assert_true(mk_access_check_may_write(&id, f.path));
+    assert_true(mk_access_check_may_write(&id, "/no/such/folder"));
+    folder_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(access_check_follows_modes),
         cmocka_unit_test(access_check_ignores_missing_path),
+        cmocka_unit_test(access_check_of_writing_follows_modes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

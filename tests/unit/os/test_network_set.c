@@ -166,7 +166,7 @@ static void network_set_of_both_families_equals_linear_search(void **state)
             n->bits = (uint8_t)(96 + (seed >> 8) % 33);
         }
         for (unsigned bit = n->bits; bit < 128; bit++)
-            n->ip[bit / 8] &= (uint8_t) ~(0x80u >> bit % 8);
+            n->ip[bit / 8] &= (uint8_t)(0xff7f >> bit % 8);
     }
     const struct mk_network_set *s = make(v, NULL, N);
     for (size_t i = 0; i < 3 * N; i++) {

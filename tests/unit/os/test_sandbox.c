@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "unit/child.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -178,17 +179,11 @@ static void sandbox_drops_capabilities(void **state)
 static void run(int (*child)(void))
 {
     struct mk_sandbox probe;
-    int status = 0;
     mk_err e = mk_sandbox_open(&probe);
     mk_fd_close(&probe.fd);
     if (e)
         skip(); /* no Landlock here */
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(child());
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(run_in_child(child), 0);
 }
 
 static void sandbox_allows_only_listed_paths(void **state)

@@ -69,6 +69,24 @@ static void state_dir_folders_are_private(void **state)
     assert_int_equal(st.st_mode & 07777, 0700);
 }
 
+static void state_dir_of_root_may_be_entered(void **state)
+{
+    (void)state;
+    struct stat st;
+    char buffer[PATH_MAX];
+    int below;
+    mode_t mask = umask(077);
+    set("MONKEY_STATE", folder_path(&top, "base", buffer));
+    assert_int_equal(mk_state_dir_open(folder_path(&top, "base/below", buffer), &below, &why), 0);
+    mk_fd_close(&below);
+    set("MONKEY_STATE", NULL);
+    umask(mask);
+    assert_int_equal(fstatat(top.fd, "base", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, geteuid() == 0 ? 0711 : 0700);
+    assert_int_equal(fstatat(top.fd, "base/below", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+}
+
 static void expect_refused(const char *name, mk_err e, const char *what)
 {
     char buffer[PATH_MAX];
@@ -213,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(state_dir_path_comes_from_environment, setup),
         fixture_test(state_dir_folders_are_private, setup),
+        fixture_test(state_dir_of_root_may_be_entered, setup),
         fixture_test(state_dir_shared_folders_are_rejected, setup),
         fixture_test(state_dir_lock_is_exclusive, setup),
         fixture_test(state_dir_file_round_trips, setup),

@@ -2,7 +2,9 @@
 /* Transactions of handlers, on a fake database that counts its sessions. */
 #include "sql/transactions.h"
 
+#include <duda/log.h>
 #include <duda/memory.h>
+#include <duda/response.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -45,6 +47,27 @@ bool duda_undefer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx)
             return true;
         }
     return false;
+}
+
+static int handler_result;
+static unsigned handler_status, n_logged;
+
+int duda_result(struct duda_ctx *d)
+{
+    (void)d;
+    return handler_result;
+}
+
+unsigned duda_response_status(struct duda_ctx *d)
+{
+    (void)d;
+    return handler_status;
+}
+
+void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)d, (void)level, (void)fmt;
+    n_logged++;
 }
 
 /* Ends the handler, which runs its deferred functions. */
@@ -117,6 +140,8 @@ static void setup(void)
     n_deferred = n_begun = n_taken = n_committed = n_rolled_back = 0;
     defers_left = SIZE_MAX;
     begin_answers = finish_answers = 0;
+    handler_result = 0;
+    handler_status = n_logged = 0;
 }
 
 static void teardown(void)
@@ -212,6 +237,30 @@ static void transaction_failed_begin_leaves_nothing(void **state)
     assert_null(sql_transactions_session(&all, handler(0), &shop));
 }
 
+static unsigned count_reports(const struct duda_sql_transaction_options *how, int handler_returns,
+                              unsigned status)
+{
+    n_logged = 0;
+    handler_result = handler_returns;
+    handler_status = status;
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, how, &result), 0);
+    end_handler(handler(0));
+    return n_logged;
+}
+
+static void transaction_abandoned_by_success_is_reported(void **state)
+{
+    const struct duda_sql_transaction_options read_only = {.read_only = true};
+    (void)state;
+    assert_int_equal(count_reports(&options, 0, 200), 1);
+    assert_int_equal(count_reports(&options, 303, 303), 1);
+    assert_int_equal(count_reports(&options, 0, 0), 1); /* a task */
+    assert_int_equal(count_reports(&read_only, 0, 200), 0);
+    assert_int_equal(count_reports(&options, 404, 404), 0);
+    assert_int_equal(count_reports(&options, -EIO, 500), 0);
+    assert_int_equal(count_reports(&options, 1, 422), 0); /* DUDA_HANDLED */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +269,7 @@ int main(void)
         fixture_test(transaction_nested_uses_savepoints, setup, teardown),
         fixture_test(transaction_failed_savepoint_is_undone, setup, teardown),
         fixture_test(transaction_failed_begin_leaves_nothing, setup, teardown),
+        fixture_test(transaction_abandoned_by_success_is_reported, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,16 +28,38 @@ static void scoreboard_slot_being_acquired_is_not_free(void **state)
     munmap(b, sizeof *b);
 }
 
+/* Returns the process ID of a process that has exited. */
+static int32_t exited_pid(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return (int32_t)pid;
+}
+
 static void scoreboard_slot_of_process_killed_while_acquiring_is_free(void **state)
 {
     struct isolate_scoreboard *b = new_board();
     (void)state;
-    pid_t exited = fork();
-    if (exited == 0)
-        _exit(0);
-    assert_int_equal(waitpid(exited, NULL, 0), exited);
-    atomic_store(&b->slots[0].pid, -(int32_t)exited);
+    atomic_store(&b->slots[0].pid, -exited_pid());
     assert_ptr_equal(isolate_scoreboard_acquire_slot(b, 7), &b->slots[0]);
+    munmap(b, sizeof *b);
+}
+
+/* Otherwise the slot would count as alive again once another process has the same process ID. */
+static void scoreboard_slot_of_dead_worker_is_freed_at_once(void **state)
+{
+    struct isolate_scoreboard *b = new_board();
+    (void)state;
+    for (int i = 1; i < 3; i++) {
+        atomic_store(&b->slots[i].pid, exited_pid());
+        atomic_store(&b->slots[i].state, i == 1 ? ISOLATE_WORKER_SERVES : ISOLATE_WORKER_STARTS);
+    }
+    assert_false(isolate_scoreboard_is_serving(b)); /* a public worker looks for serving workers */
+    assert_int_equal(atomic_load(&b->slots[1].pid), 0);
+    assert_ptr_equal(isolate_scoreboard_acquire_slot(b, 7), &b->slots[0]); /* another worker starts */
+    assert_int_equal(atomic_load(&b->slots[2].pid), 0);
     munmap(b, sizeof *b);
 }
 
@@ -161,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scoreboard_slot_being_acquired_is_not_free),
         cmocka_unit_test(scoreboard_slot_of_process_killed_while_acquiring_is_free),
+        cmocka_unit_test(scoreboard_slot_of_dead_worker_is_freed_at_once),
         cmocka_unit_test(scoreboard_is_down_after_two_seconds_without_worker),
         cmocka_unit_test(scoreboard_serving_worker_resets_countdown),
         cmocka_unit_test(scoreboard_draining_worker_does_not_serve),

@@ -21,7 +21,7 @@ static void setup(void)
 static mk_str explain(const char *method, const char *url)
 {
     struct mk_buf out = mk_buf_fixed(output, sizeof output);
-    mk_err e = mk_explain(c.g, mk_str_from_c(method), mk_str_from_c(url), &out);
+    mk_err e = mk_explain(c.g, &(struct mk_explain_request){.method = method, .url = url}, &out);
     if (e)
         fail_msg("%s %s: %s", method, url, mk_err_text(e));
     return mk_buf_str(&out);
@@ -115,7 +115,8 @@ static void explain_rejects_malformed_request(void **state)
                                          {"", "/"},   {"G T", "/"}, {"GET\r\n", "/"}};
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         struct mk_buf out = mk_buf_fixed(output, sizeof output);
-        if (mk_explain(c.g, mk_str_from_c(bad[i][0]), mk_str_from_c(bad[i][1]), &out) != -EINVAL)
+        const struct mk_explain_request request = {.method = bad[i][0], .url = bad[i][1]};
+        if (mk_explain(c.g, &request, &out) != -EINVAL)
             fail_msg("%s %s is explained", bad[i][0], bad[i][1]);
     }
 }

@@ -22,7 +22,9 @@ static bool explain(void)
 {
     static char buffer[65536];
     struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
-    return mk_explain(c.g, MK_STR("GET"), MK_STR("http://two/index.html"), &out) == 0 && oom.n_failed == 0;
+    const struct mk_explain_request request = {
+        .method = "GET", .url = "http://two/index.html", .headers = "X-A: 1\r\n", .from = "192.0.2.7"};
+    return mk_explain(c.g, &request, &out) == 0 && oom.n_failed == 0;
 }
 
 static void explain_oom_fails_cleanly(void **state)
@@ -37,7 +39,8 @@ static bool explain_denied_parameter(void)
 {
     static char buffer[65536];
     struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
-    bool ok = mk_explain(c.g, MK_STR("GET"), MK_STR("http://three/index.html?%71=e%76il"), &out) == 0;
+    const struct mk_explain_request request = {.method = "GET", .url = "http://three/index.html?%71=e%76il"};
+    bool ok = mk_explain(c.g, &request, &out) == 0;
     assert_null(memmem(buffer, out.len, "200 OK", 6));
     return ok && oom.n_failed == 0;
 }

@@ -13,14 +13,14 @@ enum { CHECK_MS = 2100, SETTLED_MS = 1100 }; /* slightly more than the intervals
 static struct folder folder;
 static struct mk_arena arena;
 static struct mk_loop loop;
-static struct mk_master_housekeeping upkeep;
+static struct mk_master_housekeeping housekeeping;
 static struct mk_config_generation first, second;
 static char path[PATH_MAX];
 static unsigned n_notified;
 
 static void on_change(struct mk_master_housekeeping *u)
 {
-    assert_ptr_equal(u, &upkeep);
+    assert_ptr_equal(u, &housekeeping);
     n_notified++;
 }
 
@@ -37,10 +37,10 @@ static void setup(void)
     arena_setup(&arena);
     loop.now_ms = 1000;
     mk_timer_wheel_init(&loop.wheel, loop.now_ms);
-    mk_master_housekeeping_init(&upkeep, &loop, NULL, on_change);
+    mk_master_housekeeping_init(&housekeeping, &loop, NULL, on_change);
     folder_add(&folder, "a.pem", MK_STR("one"));
     watch(&first);
-    mk_master_housekeeping_set_config(&upkeep, &first);
+    mk_master_housekeeping_set_config(&housekeeping, &first);
 }
 
 static void pass(uint32_t ms)
@@ -80,7 +80,7 @@ static void housekeeping_files_reloaded_before_settling_are_not_reported(void **
     folder_add(&folder, "a.pem", MK_STR("three"));
     pass(CHECK_MS);
     watch(&second);
-    mk_master_housekeeping_set_config(&upkeep, &second);
+    mk_master_housekeeping_set_config(&housekeeping, &second);
     for (unsigned i = 0; i < 5; i++)
         pass(CHECK_MS);
     assert_int_equal(n_notified, 0);
@@ -124,7 +124,7 @@ static void setup_tls(void)
 {
     setup();
     logged[0] = '\0';
-    upkeep.log = &sink;
+    housekeeping.log = &sink;
     first.tls = &module;
 }
 
@@ -134,7 +134,7 @@ static void housekeeping_expiring_certificate_is_logged_daily(void **state)
     struct certificate soon, late;
     add_certificate(&soon, "soon.example", 14LL * DAY_S - MINUTE_S);
     add_certificate(&late, "late.example", 14LL * DAY_S + MINUTE_S);
-    mk_master_housekeeping_set_config(&upkeep, &first);
+    mk_master_housekeeping_set_config(&housekeeping, &first);
     pass(DAY_MS - 1000);
     assert_string_equal(logged, ""); /* the load has already logged the warning */
     for (unsigned day = 0; day < 3; day++) {
@@ -154,7 +154,7 @@ static void housekeeping_expired_certificate_is_an_error(void **state)
     struct certificate old, none;
     add_certificate(&old, "", -MINUTE_S);
     add_certificate(&none, "none.example", 0);
-    mk_master_housekeeping_set_config(&upkeep, &first);
+    mk_master_housekeeping_set_config(&housekeeping, &first);
     pass(DAY_MS + 1000);
     char date[MK_HTTPS_RULES_DATE], line[256];
     mk_https_rules_format_date(old.made.expires, date);
@@ -170,15 +170,15 @@ static void housekeeping_replaced_configuration_is_not_logged(void **state)
     (void)state;
     struct certificate soon;
     add_certificate(&soon, "soon.example", DAY_S);
-    mk_master_housekeeping_set_config(&upkeep, &first);
+    mk_master_housekeeping_set_config(&housekeeping, &first);
     pass(DAY_MS - 1000);
     watch(&second);
     second.tls = &module;
-    mk_master_housekeeping_set_config(&upkeep, &second);
+    mk_master_housekeeping_set_config(&housekeeping, &second);
     pass(DAY_MS + 1000);
     second.tls = NULL;
     second.contexts = first.contexts;
-    mk_master_housekeeping_set_config(&upkeep, &second);
+    mk_master_housekeeping_set_config(&housekeeping, &second);
     pass(DAY_MS + 1000);
     assert_string_equal(logged, "");
 }

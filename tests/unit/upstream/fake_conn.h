@@ -6,6 +6,7 @@
 
 #include <monkey/request.h>
 #include <monkey/spool.h>
+#include <monkey/trace.h>
 #include <monkey/worker.h>
 #include <unistd.h>
 
@@ -94,6 +95,20 @@ static struct {
     void (*on_space)(void *ctx);
     void *ctx;
 } spool;
+
+/* No request has a trace. */
+const struct mk_trace *mk_request_trace(const struct mk_request *r)
+{
+    (void)r;
+    return NULL;
+}
+
+bool mk_request_format_traceparent(const struct mk_request *r, const unsigned char span_id[8],
+                                   char out[MK_TRACEPARENT_SIZE])
+{
+    (void)r, (void)span_id, (void)out;
+    return false;
+}
 
 /* ---- Scripts ---- */
 

@@ -95,10 +95,8 @@ struct mk_thread_pool *mk_thread_pool_new(struct mk_worker *w, unsigned n, unsig
     return t;
 }
 
-int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), void (*done)(void *ctx),
-                          void *ctx)
+int mk_worker_offload(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
 {
-    struct mk_worker *w = t->worker;
     if (!w->has_threads)
         return -EAGAIN;
     assert_null(w->done);
@@ -106,6 +104,12 @@ int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), voi
     w->done = done;
     w->work_ctx = ctx;
     return 0;
+}
+
+int mk_thread_pool_submit(struct mk_thread_pool *t, void (*work)(void *ctx), void (*done)(void *ctx),
+                          void *ctx)
+{
+    return mk_worker_offload(t->worker, work, done, ctx);
 }
 
 /* Runs the offloaded work and its completion callback. */

@@ -113,12 +113,36 @@ static void balance_least_conn_follows_weights(void **state)
     servers[2].weight = 4;
     use(0, 1, 0);
     use(1, 1, 0);
-    use(2, 3, 0); /* (3 + 1) / 4 is less than (1 + 1) / 1 */
+    use(2, 3, 0); /* 3/4 is less than 1/1 */
     expect(5, 0, 0, 5);
     use(2, 9, 0);
     unsigned counts[3];
     choose_often(10, counts);
     assert_int_equal(counts[2], 0);
+}
+
+static void balance_least_conn_idle_servers_share_by_weight(void **state)
+{
+    (void)state;
+    settings.balance = MK_BALANCE_LEAST_CONN;
+    servers[0].weight = 2;
+    expect(60, 30, 15, 15);
+    use(2, 1, 0); /* is no longer equal: the two others are idle */
+    expect(30, 20, 10, 0);
+    use(2, 0, 0);
+    use(0, 1, 0);
+    expect(30, 0, 15, 15);
+}
+
+static void balance_least_conn_equally_busy_servers_share_by_weight(void **state)
+{
+    (void)state;
+    settings.balance = MK_BALANCE_LEAST_CONN;
+    servers[1].weight = 3;
+    use(0, 2, 0);
+    use(1, 6, 0);
+    use(2, 3, 0);
+    expect(40, 10, 30, 0);
 }
 
 /* ---- Hash ---- */
@@ -329,7 +353,7 @@ static void balance_weight_can_be_set(void **state)
     set_mode(2, MK_SERVER_ENABLED, 4);
     expect(60, 10, 10, 40);
     settings.balance = MK_BALANCE_LEAST_CONN;
-    use(0, 1, 0), use(1, 1, 0), use(2, 6, 0);
+    use(0, 1, 0), use(1, 1, 0), use(2, 3, 0);
     assert_int_equal(choose(), 2);
     set_mode(2, MK_SERVER_ENABLED, 1);
     assert_int_not_equal(choose(), 2);
@@ -361,6 +385,8 @@ int main(void)
         fixture_test(balance_least_conn_chooses_fewest_in_use, setup),
         fixture_test(balance_least_conn_rotates_equal_servers, setup),
         fixture_test(balance_least_conn_follows_weights, setup),
+        fixture_test(balance_least_conn_idle_servers_share_by_weight, setup),
+        fixture_test(balance_least_conn_equally_busy_servers_share_by_weight, setup),
         fixture_test(balance_hash_maps_equal_values_to_one_server, setup),
         fixture_test(balance_hash_follows_weights, setup),
         fixture_test(balance_hash_server_down_moves_only_its_values, setup),

@@ -2,6 +2,9 @@
 /* Servers that are added while the workers run. */
 #include "upstream/server_control.h"
 
+#include <unistd.h>
+
+#include "unit/folder.h"
 #include "unit/upstream/fixture.h"
 
 static struct mk_upstream_server *added = &servers[1];
@@ -31,12 +34,28 @@ static void teardown(void)
     mk_fd_close(&upstreams.limit.lock_fd);
 }
 
+struct result {
+    int n, error;
+    char text[256];
+};
+
+static void on_command_end(void *ctx, int error, mk_str text)
+{
+    struct result *r = ctx;
+    r->n++;
+    r->error = error;
+    (void)snprintf(r->text, sizeof r->text, "%.*s", MK_STR_ARG(text));
+}
+
+static struct result result;
+
 static int run(mk_str action, mk_str server)
 {
+    const struct mk_command_end end = {on_command_end, &result};
     char words[64];
     struct mk_buf line = mk_buf_fixed(words, sizeof words), out = mk_buf_fixed(answer, sizeof answer - 1);
     mk_buf_addf(&line, "u %.*s %.*s", MK_STR_ARG(action), MK_STR_ARG(server));
-    int e = mk_server_control_run(pool, mk_buf_str(&line), &out);
+    int e = mk_server_control_run(pool, mk_buf_str(&line), &out, &end);
     answer[out.len] = '\0';
     return e;
 }
@@ -88,11 +107,77 @@ static void server_control_lost_message_of_drain_takes_effect(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
+static struct folder top;
+static char state_file[128];
+
+static void setup_saving(void)
+{
+    setup();
+    folder_setup(&top);
+    (void)snprintf(state_file, sizeof state_file, "%s/state", top.path);
+    upstream.state_file = mk_str_from_c(state_file);
+    result = (struct result){.n = 0};
+    worker.has_threads = true;
+}
+
+static int drain_and_save(void)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "%.*s --save", MK_STR_ARG(servers[0].name));
+    return run(MK_STR("drain"), mk_str_from_c(name));
+}
+
+static void server_control_saves_in_a_thread(void **state)
+{
+    (void)state;
+    assert_int_equal(drain_and_save(), -EINPROGRESS);
+    assert_string_equal(answer, "");
+    assert_int_equal(access(state_file, F_OK), -1);
+    assert_int_equal(run(MK_STR("enable"), servers[0].name), -EAGAIN); /* the disk is slow */
+    assert_string_equal(answer, "another change is in progress: try again");
+    assert_int_equal(mk_health_mode(&servers[0]), MK_SERVER_DRAINS);
+    end_work(&worker);
+    assert_int_equal(result.n, 1);
+    assert_int_equal(result.error, 0);
+    assert_string_equal(result.text, "done, and saved");
+    assert_int_equal(access(state_file, F_OK), 0);
+    assert_int_equal(run(MK_STR("enable"), servers[0].name), 0);
+}
+
+static void server_control_saves_without_threads(void **state)
+{
+    (void)state;
+    worker.has_threads = false;
+    assert_int_equal(drain_and_save(), 0);
+    assert_string_equal(answer, "done, and saved");
+    assert_int_equal(access(state_file, F_OK), 0);
+    assert_int_equal(result.n, 0);
+}
+
+static void server_control_failed_save_is_reported(void **state)
+{
+    (void)state;
+    (void)snprintf(state_file, sizeof state_file, "%s/none/state", top.path);
+    upstream.state_file = mk_str_from_c(state_file);
+    assert_int_equal(drain_and_save(), -EINPROGRESS);
+    end_work(&worker);
+    assert_int_equal(result.error, -EIO);
+    assert_non_null(strstr(result.text, "done, but not saved: cannot write "));
+    assert_non_null(strstr(result.text, "No such file"));
+    assert_int_equal(run(MK_STR("enable"), servers[0].name), 0);
+    worker.has_threads = false;
+    assert_int_equal(drain_and_save(), -EIO);
+    assert_non_null(strstr(answer, "done, but not saved: cannot write "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(server_control_worker_finds_added_server_without_message, setup, teardown),
         fixture_test(server_control_lost_message_of_drain_takes_effect, setup, teardown),
+        fixture_test(server_control_saves_in_a_thread, setup_saving, teardown),
+        fixture_test(server_control_saves_without_threads, setup_saving, teardown),
+        fixture_test(server_control_failed_save_is_reported, setup_saving, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

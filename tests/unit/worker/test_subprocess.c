@@ -33,15 +33,24 @@ static void on_end(void *ctx, int how)
     status = how;
 }
 
+/* Allows all programs but one. */
+static bool allows(const void *ctx, char *const *argv, char *const *envp)
+{
+    assert_ptr_equal(ctx, &quiet);
+    assert_non_null(envp);
+    return strcmp(argv[0], "/bin/echo") != 0;
+}
+
 static void begin(bool spawner)
 {
+    const struct mk_spawner_policy policy = {.allows = allows, .ctx = &quiet, .is_confined = true};
     struct mk_spawner s;
     lost = ended = status = 0;
     quiet = (struct mk_log){.level = MK_LOG_ERROR, .write = forget};
     fds_before = mk_fd_count_open();
     assert_int_equal(mk_loop_init(&w.loop), 0);
     if (spawner)
-        assert_int_equal(mk_spawner_start(&s, true), 0);
+        assert_int_equal(mk_spawner_start(&s, &policy), 0);
     assert_int_equal(mk_subprocesses_init(&w.children, &w.loop, &quiet, spawner ? &s : NULL), 0);
     w.children.on_lost = on_lost;
     assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
@@ -119,6 +128,20 @@ static void subprocess_streams_are_blocking(void **state)
     assert_str(output(), "waits\n");
 }
 
+/* The mode belongs to the open file description, which other processes may share. */
+static void subprocess_streams_stay_non_blocking_on_request(void **state)
+{
+    (void)state;
+    const char *argv[] = {"/bin/sh", "-c", "exit 0", NULL}, *envp[] = {NULL};
+    const struct mk_subprocess_options o = {
+        .argv = argv, .envp = envp, .in = ends[0], .out = ends[1], .err = -1, .keeps_nonblocking = true};
+    assert_non_null(mk_subprocess_start(&w, &o, on_end, &ended));
+    wait_for(&ended, 1);
+    assert_int_equal(status, 0);
+    assert_true(fcntl(ends[0], F_GETFL) & O_NONBLOCK);
+    assert_true(fcntl(ends[1], F_GETFL) & O_NONBLOCK);
+}
+
 static void subprocess_failed_start_is_reported_later(void **state)
 {
     (void)state;
@@ -133,6 +156,17 @@ static void subprocess_failed_start_is_reported_later(void **state)
     assert_non_null(mk_subprocess_start(&w, &o, on_end, &ended));
     wait_for(&ended, 2);
     assert_int_equal(status, -ENOENT);
+}
+
+static void subprocess_undeclared_program_is_refused(void **state)
+{
+    (void)state;
+    const char *argv[] = {"/bin/echo", "x", NULL}, *envp[] = {NULL};
+    struct mk_subprocess_options o = {.argv = argv, .envp = envp, .in = -1, .out = ends[1], .err = -1};
+    assert_non_null(mk_subprocess_start(&w, &o, on_end, &ended));
+    wait_for(&ended, 1);
+    assert_int_equal(status, -EPERM);
+    assert_str(output(), "");
 }
 
 static void subprocess_invalid_options_are_reported_at_once(void **state)
@@ -280,7 +314,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(subprocess_runs_and_exits, setup, teardown),
         fixture_test(subprocess_streams_are_blocking, setup, teardown),
+        fixture_test(subprocess_streams_stay_non_blocking_on_request, setup, teardown),
         fixture_test(subprocess_failed_start_is_reported_later, setup, teardown),
+        fixture_test(subprocess_undeclared_program_is_refused, setup, teardown),
         fixture_test(subprocess_invalid_options_are_reported_at_once, setup, teardown),
         fixture_test(subprocess_signal_reaches_process_group, setup, teardown),
         fixture_test(subprocess_killed_child_is_not_reported, setup, teardown),

@@ -134,7 +134,9 @@ static void worker_draining_finishes_and_exits(void **state)
     serve(HOST);
     request_target("/");
     assert_true(receive().len > 0);
+    assert_false(mk_worker_is_draining(&w));
     mk_worker_drain(&w, true, c.g->server.drain_ms);
+    assert_true(mk_worker_is_draining(&w));
     mk_worker_drain(&w, true, c.g->server.drain_ms);
     run_loop(3);
     assert_false(w.loop.stopped); /* the worker stays, because the client may have sent a request already */
@@ -226,6 +228,57 @@ static void worker_draining_without_connections_exits_at_once(void **state)
     mk_worker_fini(&w);
 }
 
+static void worker_accepts_when_nobody_pauses_it(void **state)
+{
+    (void)state;
+    serve(HOST);
+    mk_worker_pause_accepting(&w, true);
+    mk_worker_hold_accepting(&w, MK_WORKER_HOLD_PROGRAM, true);
+    request_target("/");
+    assert_int_equal(counters.accepted, 0);
+    mk_worker_pause_accepting(&w, false);
+    run_loop(3);
+    assert_int_equal(counters.accepted, 0);
+    mk_worker_hold_accepting(&w, MK_WORKER_HOLD_PROGRAM, false);
+    run_loop(5);
+    assert_contains(receive(), "HTTP/1.1 200 OK\r\n");
+    mk_worker_fini(&w);
+}
+
+static void worker_releasing_memory_closes_connections_without_requests(void **state)
+{
+    (void)state;
+    serve(HOST);
+    request_target("/");
+    assert_contains(receive(), "HTTP/1.1 200 OK\r\n");
+    mk_worker_release_memory(&w, MK_RELEASE_CACHES);
+    assert_int_equal(w.manager.n_conns, 1);
+    w.loop.now_ms += 4900;
+    mk_worker_release_memory(&w, MK_RELEASE_IDLE);
+    assert_int_equal(w.manager.n_conns, 1);
+    w.loop.now_ms += 200;
+    assert_int_equal(send(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, 0), 27);
+    mk_worker_release_memory(&w, MK_RELEASE_IDLE | MK_RELEASE_HEADS);
+    assert_int_equal(w.manager.n_conns, 1);
+    run_loop(3);
+    assert_contains(receive(), "HTTP/1.1 200 OK\r\n");
+    w.loop.now_ms += 5100;
+    mk_worker_release_memory(&w, MK_RELEASE_IDLE);
+    run_loop(2);
+    assert_int_equal(w.manager.n_conns, 0);
+    mk_fd_close(&client);
+    client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(client, &where.any, where.len), 0);
+    assert_int_equal(send(client, "GET / HT", 8, 0), 8);
+    run_loop(3);
+    mk_worker_release_memory(&w, MK_RELEASE_IDLE);
+    run_loop(2);
+    assert_int_equal(w.manager.n_conns, 1);
+    mk_worker_release_memory(&w, MK_RELEASE_HEADS);
+    assert_contains(receive(), "HTTP/1.1 408 ");
+    mk_worker_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +292,8 @@ int main(void)
         fixture_test(worker_draining_without_successor_serves_queued_connections, setup),
         fixture_test(worker_draining_leaves_queued_connections_to_successor, setup),
         fixture_test(worker_draining_without_connections_exits_at_once, setup),
+        fixture_test(worker_accepts_when_nobody_pauses_it, setup),
+        fixture_test(worker_releasing_memory_closes_connections_without_requests, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

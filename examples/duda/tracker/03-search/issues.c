@@ -74,5 +74,5 @@ static int show(struct duda_ctx *d)
                                           {"comments", duda_sql_rows_value(d, &comments)}));
 }
 
-DUDA_ROUTES(issues, DUDA_GET("/", list, "Lists the issues."),
+DUDA_ROUTES(issues, DUDA_GET("/", list, "Lists the issues.", .url_name = "issues"),
             DUDA_GET("/issues/:id<int>", show, "Shows an issue.", .url_name = "issue"));

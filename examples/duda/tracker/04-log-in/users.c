@@ -12,7 +12,7 @@ static const struct duda_schema_field user_fields[] = {
 };
 static const struct duda_schema user_schema = DUDA_SCHEMA(struct user, user_fields);
 
-const struct duda_session_auth require_login = {.login = "/log-in"};
+const struct duda_session_auth require_login = DUDA_SESSION_AUTH(.login = "/log-in");
 
 static int show_log_in(struct duda_ctx *d)
 {
@@ -28,7 +28,8 @@ static int show_sign_up(struct duda_ctx *d)
 static int enter(struct duda_ctx *d, mk_str user, mk_str next)
 {
     int e = duda_session_log_in(d, user);
-    return e ? e : duda_redirect_local(d, 303, next.len ? next : MK_STR("/"));
+    mk_str home = duda_url_for(d, "issues", duda_value_null());
+    return e ? e : duda_redirect_local(d, 303, next.len ? next : home);
 }
 
 static int sign_up(struct duda_ctx *d)
@@ -44,7 +45,8 @@ static int sign_up(struct duda_ctx *d)
                               "INSERT INTO users (name, email, password) VALUES (:name, :email, :password)",
                               &user_schema, &user);
     if (e == -EEXIST)
-        return duda_flash_redirect(d, "error", MK_STR("This name is taken."), MK_STR("/sign-up"));
+        return duda_flash_redirect(d, "error", MK_STR("This name is taken."),
+                                   duda_url_for(d, "show_sign_up", duda_value_null()));
     return e ? e : enter(d, user.name, MK_STR_NULL);
 }
 
@@ -59,14 +61,15 @@ static int log_in(struct duda_ctx *d)
     if (e)
         return e;
     if (!matches)
-        return duda_flash_redirect(d, "error", MK_STR("Name or password is wrong."), MK_STR("/log-in"));
+        return duda_flash_redirect(d, "error", MK_STR("Name or password is wrong."),
+                                   duda_url_for(d, "show_log_in", duda_value_null()));
     return enter(d, name, duda_form(d, "next"));
 }
 
 static int log_out(struct duda_ctx *d)
 {
     int e = duda_session_destroy(d);
-    return e ? e : duda_redirect(d, 303, MK_STR("/"));
+    return e ? e : duda_redirect(d, 303, duda_url_for(d, "issues", duda_value_null()));
 }
 
 DUDA_ROUTES(users, DUDA_GET("/sign-up", show_sign_up, "Shows the form to sign up."),

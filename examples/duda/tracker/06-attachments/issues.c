@@ -78,5 +78,5 @@ static int show(struct duda_ctx *d)
                                           {"files", duda_sql_rows_value(d, &files)}));
 }
 
-DUDA_ROUTES(issues, DUDA_GET("/", list, "Lists the issues."),
+DUDA_ROUTES(issues, DUDA_GET("/", list, "Lists the issues.", .url_name = "issues"),
             DUDA_GET("/issues/:id<int>", show, "Shows an issue.", .url_name = "issue"));

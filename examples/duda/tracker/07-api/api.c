@@ -10,7 +10,7 @@ static int find_token(struct duda_ctx *d, mk_str token_hash, struct duda_identit
     return e;
 }
 
-static const struct duda_token_auth token_auth = {.realm = "tracker", .find = find_token};
+static const struct duda_token_auth token_auth = DUDA_TOKEN_AUTH(.realm = "tracker", .find = find_token);
 
 static int create_token(struct duda_ctx *d)
 {
@@ -19,7 +19,9 @@ static int create_token(struct duda_ctx *d)
     e = e ? e
           : duda_sql_query(d, db(d), NULL, "INSERT INTO tokens (hash, owner) VALUES ($1, $2)",
                            duda_sql_text(hash), duda_sql_text(duda_identity(d)->user));
-    return e ? e : duda_flash_redirect(d, "success", duda_sprintf(d, "Your token: %s", token.p), MK_STR("/"));
+    return e ? e
+             : duda_flash_redirect(d, "success", duda_sprintf(d, "Your token: %s", token.p),
+                                   duda_url_for(d, "issues", duda_value_null()));
 }
 
 static int list(struct duda_ctx *d)

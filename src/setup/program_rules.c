@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/program_rules.h"
+
+#include <monkey/config.h>
+#include <monkey/sized.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "setup/config.h"
+#include "setup/sandbox_rules.h"
+
+/* ---- The policy ---- */
+
+struct program_query {
+    unsigned worker;
+    char *const *argv; /* NULL: any program */
+    char *const *envp;
+    bool is_allowed;
+};
+
+/* The path must not leave the folder. Links below it are not checked, because the administrator has placed them. */
+static bool is_path_allowed(const struct mk_sandbox_rule *rule, mk_str path)
+{
+    mk_str folder = rule->path;
+    if (!mk_sandbox_rule_is_folder(rule))
+        return mk_str_eq(path, folder);
+    while (mk_str_ends(folder, MK_STR("/")))
+        folder.len--;
+    return path.len > folder.len + 1 && mk_str_starts(path, folder) && path.p[folder.len] == '/' &&
+           !strstr(path.p, "/../");
+}
+
+static bool are_arguments_allowed(const char *const *allowed, char *const *arguments)
+{
+    for (; allowed && *allowed && *arguments; allowed++, arguments++)
+        if (strcmp(*allowed, *arguments) != 0)
+            return false;
+    return !allowed || (!*allowed && !*arguments);
+}
+
+static bool is_variable_allowed(const char *const *allowed, const char *variable)
+{
+    for (; *allowed; allowed++) {
+        size_t len = strlen(*allowed);
+        bool is_fixed = strchr(*allowed, '=');
+        if (strncmp(variable, *allowed, len) == 0 && variable[len] == (is_fixed ? '\0' : '='))
+            return true;
+    }
+    return false;
+}
+
+static bool are_variables_allowed(const char *const *allowed, char *const *envp)
+{
+    for (; allowed && *envp; envp++)
+        if (!is_variable_allowed(allowed, *envp))
+            return false;
+    return true;
+}
+
+static mk_err match_rule(const struct mk_sandbox_rule *rule, void *ctx)
+{
+    struct program_query *q = ctx;
+    const struct mk_program *p = rule->program;
+    if (q->is_allowed || rule->what != MK_SANDBOX_START_PROGRAMS ||
+        (p && p->is_only_in_first_worker && q->worker != 0))
+        return 0;
+    q->is_allowed = !q->argv || (is_path_allowed(rule, mk_str_from_c(q->argv[0])) &&
+                                 (!p || (are_arguments_allowed(p->arguments, q->argv + 1) &&
+                                         are_variables_allowed(p->variables, q->envp))));
+    return 0;
+}
+
+static bool need_spawner(const struct mk_config_generation *g, unsigned worker)
+{
+    struct program_query q = {.worker = worker};
+    return mk_sandbox_rules_each(g, match_rule, &q) == 0 && q.is_allowed;
+}
+
+static bool allow(const struct mk_config_generation *g, unsigned worker, char *const *argv, char *const *envp)
+{
+    struct program_query q = {.worker = worker, .argv = argv, .envp = envp};
+    return mk_sandbox_rules_each(g, match_rule, &q) == 0 && q.is_allowed;
+}
+
+const struct mk_program_rules mk_program_rules = {.need_spawner = need_spawner, .allow = allow};
+
+/* ---- Declarations ---- */
+
+static void want_spawner(struct mk_config *c)
+{
+    struct mk_config_generation *g = c->generation;
+    g->program_rules = &mk_program_rules;
+    for (const struct mk_sandbox_rule *a = g->allowed; a; a = a->next)
+        if (a->what == MK_SANDBOX_START_PROGRAMS && a->by == c->plugin)
+            return;
+    if (g->embedding)
+        mk_config_warn(
+            c, NULL, NULL,
+            "the plugin `%s` starts subprocesses, which libmonkey does not support: each start will fail",
+            c->plugin->object.plugin->name);
+}
+
+void mk_config_allow_program_sized(struct mk_config *c, const void *section, const char *key,
+                                   const struct mk_program *program, size_t program_size)
+{
+    struct mk_program *copy = mk_config_alloc(c, sizeof *copy);
+    if (!copy)
+        return;
+    mk_sized_out(copy, sizeof *copy, program, program_size);
+    want_spawner(c);
+    mk_sandbox_rules_add(c, section, key,
+                         (struct mk_sandbox_rule){.what = MK_SANDBOX_START_PROGRAMS,
+                                                  .path = mk_str_from_c(copy->path),
+                                                  .program = copy});
+}
+
+void mk_config_allow_scripts(struct mk_config *c)
+{
+    MK_ASSERT(c->site);
+    if (c->site->starts_scripts.section.len)
+        return;
+    want_spawner(c);
+    c->site->starts_scripts = mk_sandbox_rules_find_reason(c, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <monkey/config.h>
+
+#include "setup/config.h"
+#include "setup/program_rules.h"
+#include "setup/sandbox_rules.h"
+#include "unit/fixtures.h"
+#include "unit/test.h"
+
+static struct mk_config_generation g;
+static struct mk_vhost_config site;
+static struct mk_loaded_plugin plugin;
+static struct mk_config config = {.generation = &g, .plugin = &plugin, .site = &site};
+static const char *const no_words[] = {NULL};
+
+static void setup(void)
+{
+    g = (struct mk_config_generation){.server.sandbox = MK_SANDBOX_ON};
+    site = (struct mk_vhost_config){.host.root.fd = -1};
+    arena_setup(&g.arena);
+}
+
+static void declare(const char *path, const char *const *arguments, const char *const *variables)
+{
+    mk_config_allow_program(
+        &config, NULL, NULL,
+        &(struct mk_program){.path = path, .arguments = arguments, .variables = variables});
+}
+
+static bool may_start(const char *path, const char *argument, const char *variable)
+{
+    char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)argument, NULL};
+    char *envp[] = {(char *)(uintptr_t)variable, NULL};
+    return mk_program_rules.allow(&g, 0, argv, envp);
+}
+
+static void program_without_declaration_is_refused(void **state)
+{
+    (void)state;
+    assert_false(mk_program_rules.need_spawner(&g, 0));
+    assert_false(may_start("/bin/sh", NULL, NULL));
+    declare("/bin/true", NULL, NULL);
+    assert_true(mk_program_rules.need_spawner(&g, 1));
+    assert_true(may_start("/bin/true", "any", "LD_PRELOAD=any"));
+    assert_false(may_start("/bin/sh", NULL, NULL));
+    assert_false(may_start("/bin/true/", NULL, NULL));
+    assert_false(may_start("/bin/../bin/true", NULL, NULL));
+    assert_false(may_start("bin/true", NULL, NULL));
+}
+
+static void program_arguments_are_compared(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"-a", NULL};
+    declare("/bin/none", no_words, NULL);
+    declare("/bin/one", words, NULL);
+    assert_true(may_start("/bin/none", NULL, NULL));
+    assert_false(may_start("/bin/none", "-a", NULL));
+    assert_true(may_start("/bin/one", "-a", NULL));
+    assert_false(may_start("/bin/one", "-ab", NULL));
+    assert_false(may_start("/bin/one", NULL, NULL));
+}
+
+static void program_variables_are_compared(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"A", "PATH=/bin", NULL};
+    declare("/bin/some", NULL, names);
+    declare("/bin/none", NULL, no_words);
+    assert_true(may_start("/bin/some", NULL, NULL));
+    assert_true(may_start("/bin/some", NULL, "A=any"));
+    assert_true(may_start("/bin/some", NULL, "PATH=/bin"));
+    assert_false(may_start("/bin/some", NULL, "PATH=/bin:/tmp"));
+    assert_false(may_start("/bin/some", NULL, "PATH=/tmp"));
+    assert_false(may_start("/bin/some", NULL, "LD_PRELOAD=/tmp/a.so"));
+    assert_false(may_start("/bin/some", NULL, "AB=any"));
+    assert_false(may_start("/bin/some", NULL, "A"));
+    assert_true(may_start("/bin/none", NULL, NULL));
+    assert_false(may_start("/bin/none", NULL, "A=any"));
+}
+
+static void program_of_first_worker_is_refused_in_others(void **state)
+{
+    (void)state;
+    char *argv[] = {(char[]){"/bin/true"}, NULL};
+    mk_config_allow_program(&config, NULL, NULL,
+                            &(struct mk_program){.path = "/bin/true", .is_only_in_first_worker = true});
+    assert_true(mk_program_rules.need_spawner(&g, 0));
+    assert_false(mk_program_rules.need_spawner(&g, 1));
+    assert_true(mk_program_rules.allow(&g, 0, argv, argv + 1));
+    assert_false(mk_program_rules.allow(&g, 1, argv, argv + 1));
+}
+
+static void program_folder_is_not_left(void **state)
+{
+    (void)state;
+    declare("/srv/cgi/", NULL, NULL);
+    assert_true(may_start("/srv/cgi/a", NULL, NULL));
+    assert_true(may_start("/srv/cgi/a/b", NULL, NULL));
+    assert_false(may_start("/srv/cgi/", NULL, NULL));
+    assert_false(may_start("/srv/cgi", NULL, NULL));
+    assert_false(may_start("/srv/cgi2/a", NULL, NULL));
+    assert_false(may_start("/srv/cgi/../bin/sh", NULL, NULL));
+    declare("/", NULL, NULL);
+    assert_true(may_start("/bin/sh", NULL, NULL));
+}
+
+static void program_in_folders_of_host_is_allowed(void **state)
+{
+    (void)state;
+    const struct mk_conf_table table = {.section = "HOST"};
+    const struct mk_conf_section section = {.name = MK_STR("HOST"), .table = &table};
+    site.section = &section;
+    site.host.root = (struct mk_root){.fd = 0, .path = "/srv/www"};
+    g.sites = &site;
+    assert_false(may_start("/srv/www/a.cgi", NULL, NULL));
+    mk_config_allow_scripts(&config);
+    assert_true(mk_program_rules.need_spawner(&g, 3));
+    assert_true(may_start("/srv/www/a.cgi", NULL, "A=b"));
+    assert_false(may_start("/srv/wwx/a.cgi", NULL, NULL));
+}
+
+/* ---- Texts ---- */
+
+static void program_rules_are_described(void **state)
+{
+    (void)state;
+    char buffer[500];
+    struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
+    declare("/bin/true", no_words, no_words);
+    declare("/bin/true", no_words, no_words);
+    declare("/srv/cgi/", NULL, NULL);
+    declare("/", NULL, NULL);
+    mk_sandbox_rules_print(&g, &plugin, "may ", &out);
+    assert_str(mk_buf_str(&out), "may have started outside the sandbox: /bin/true, "
+                                 "have started outside the sandbox: programs below /srv/cgi/, "
+                                 "have started outside the sandbox: all programs\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fixture_test(program_without_declaration_is_refused, setup, NULL),
+        fixture_test(program_arguments_are_compared, setup, NULL),
+        fixture_test(program_variables_are_compared, setup, NULL),
+        fixture_test(program_of_first_worker_is_refused_in_others, setup, NULL),
+        fixture_test(program_folder_is_not_left, setup, NULL),
+        fixture_test(program_in_folders_of_host_is_allowed, setup, NULL),
+        fixture_test(program_rules_are_described, setup, NULL),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
