@@ -4,6 +4,7 @@
 #include "inputs.h"
 
 #include <duda/store_backend.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <monkey/text.h>
@@ -13,22 +14,24 @@
 
 enum { KEY_SIZE = 64, PID_LEN = 16 };
 
-/* Creates the key file unless it exists. Another `monkey run` of the project may do so at the same time, so
- * the file gets its name when it is complete. */
-static void create_key_file(const char *path)
+/* Creates the key file unless it exists, and returns whether it exists. Another `monkey run` of the project may
+ * do so at the same time, so the file gets its name when it is complete. */
+static bool create_key_file(const char *path)
 {
     char next[PATH_MAX];
     unsigned char key[KEY_SIZE];
-    if (access(path, R_OK) == 0 || !dev_paths_format(next, "%s.%d", path, (int)getpid()))
-        return;
+    if (access(path, R_OK) == 0)
+        return true;
+    if (!dev_paths_format(next, "%s.%d", path, (int)getpid()))
+        return false;
     mk_random(key, sizeof key);
     int fd = open(next, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool ok = fd >= 0 && write(fd, key, sizeof key) == (ssize_t)sizeof key;
     if (fd >= 0)
         close(fd);
-    if (ok)
-        (void)link(next, path);
+    ok = ok && (link(next, path) == 0 || errno == EEXIST);
     (void)unlink(next);
+    return ok;
 }
 
 void dev_run_state_export(const struct dev_paths *paths, const char *folder, const char *project)
@@ -36,8 +39,7 @@ void dev_run_state_export(const struct dev_paths *paths, const char *folder, con
     char key[PATH_MAX], value[2 * PATH_MAX + PID_LEN];
     bool has_key = dev_paths_format(key, "%s/key-%016llx", paths->cache,
                                     (unsigned long long)dev_inputs_hash_text(mk_str_from_c(project)));
-    if (has_key)
-        create_key_file(key);
+    has_key = has_key && create_key_file(key);
     snprintf(value, sizeof value, "%d:%s:%s", (int)getpid(), folder, has_key ? key : "");
     (void)setenv(DUDA_RUN_STATE_VARIABLE, value, 1);
 }

@@ -173,6 +173,7 @@ def test_smtp_uses_tls_and_authenticates(monkey, mails, box, tmp_path):
     assert len(mail.got) == 1
 
 
+@pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 def test_smtp_works_with_a_small_stack(monkey, box, tmp_path):
     site = services.build(tmp_path, "mails", services.with_small_stacks(SOURCE), packages=["smtp"])
     test_smtp_uses_tls_and_authenticates(monkey, site, box, tmp_path)

@@ -225,6 +225,7 @@ def test_handshake_timeout_is_separate_from_the_header_timeout(start, context):
 
 # Rejected handshakes
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
 def test_old_tls_versions_are_rejected(start, context):
     server = start()
     context.set_ciphers("ALL:@SECLEVEL=0")

@@ -16,7 +16,7 @@ unset PYTHONDONTWRITEBYTECODE
 
 compile() {
     tools/dev/build.sh dev || return 1
-    tools/dev/build.sh release server lib test_handlers || return 1
+    tools/dev/build.sh release -DMK_WERROR=ON server lib test_handlers || return 1
     ! command -v clang >/dev/null || { tools/dev/need.sh build fuzz && tools/dev/build.sh fuzz fuzzers; }
 }
 
