@@ -51,7 +51,7 @@ static const struct {
     {-EFBIG, 413},        {-E2BIG, 413},        {-EDQUOT, 429},       {-EOPNOTSUPP, 501},  {-ENOMEM, 503},
     {-EAGAIN, 503},       {-EBUSY, 503},        {-ECONNREFUSED, 503}, {-ECONNRESET, 503},  {-EPIPE, 503},
     {-EHOSTUNREACH, 503}, {-ENETUNREACH, 503},  {-EXFULL, 503},       {-ENODEV, 503},      {-ENOKEY, 503},
-    {-ETIME, 503},        {-ESHUTDOWN, 503},    {-ETIMEDOUT, 504},    {-ENOSPC, 507},
+    {-ETIME, 503},        {-ESHUTDOWN, 503},    {-ETIMEDOUT, 504},    {-ENOSPC, 507},      {-ERANGE, 422},
 };
 
 unsigned duda_result_errno_to_status(int error)

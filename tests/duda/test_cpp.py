@@ -15,6 +15,7 @@ PLAIN = r"""
 #include <duda.h>
 #include <duda/redis.h>
 #include <duda/sql.h>
+#include <cerrno>
 
 struct place {
     mk_str city;
@@ -32,6 +33,8 @@ static int show(duda_ctx *d)
     duda_sql_result result;
     duda_redis_reply reply;
     int e = duda_sql_query(d, duda_sql_find(d, nullptr), &result, "SELECT 1");
+    if (e == -EEXIST && duda_sql_last_violation(d)->kind == DUDA_SQL_UNIQUE && result.violation)
+        return 409;
     e = e ? e : duda_redis(d, duda_redis_find(d, nullptr), &reply, MK_STR("PING"));
     place p = {};
     e = e ? e : duda_send_json_struct(d, &place_schema, &p);

@@ -55,6 +55,7 @@ static mk_str make_page(struct duda_ctx *d) { return duda_sprintf(d, "page %d", 
     "sql": ("sql: databases", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show, ""));'),
     "rows": ("Rows as structs", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", add, ""), DUDA_GET("/NAME", find, ""));'),
     "issues": ("Optional, NULL and PATCH", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", create), DUDA_PATCH("/NAME/:id<int>", change));'),
+    "users": ("Constraints", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", sign_up, ""), DUDA_DELETE("/NAME/:name", remove_user, ""));'),
     "export": ("Large results", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", export, ""));'),
     "csv": ("CSV", 0, ["sql", "csv"], """
 struct good {
@@ -99,6 +100,11 @@ SHOWN |= {
 OF_POSTGRES = ["follow", "import"]
 LIBRARIES = {"csv": "small", "mail": "small"}
 
+USERS = """CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, email TEXT NOT NULL UNIQUE);
+CREATE TABLE bought (customer TEXT REFERENCES users (name));
+INSERT INTO users VALUES (7, 'ana', 'ana@example.org'), (8, 'bo', 'bo@example.org');
+INSERT INTO bought VALUES ('ana');"""
+
 
 def build(folder, name, change=lambda code: code):
     heading, index, packages, ahead, behind = SHOWN[name]
@@ -132,6 +138,19 @@ def script(path, text):
     return str(path)
 
 
+def check_users(server):
+    """The code block of "Constraints"."""
+    form = [("Content-Type", "application/x-www-form-urlencoded")]
+    answer = server.get("/users", "POST", form, b"name=cy&email=ana@example.org")
+    assert answer.status == 409 and "This address has an account." in answer.text
+    answer = server.get("/users", "POST", form, b"name=ana&email=cy@example.org")
+    assert answer.status == 409 and "address" not in answer.text
+    assert server.get("/users", "POST", form, b"name=cy").status == 422
+    answer = server.get("/users/ana", "DELETE")
+    assert answer.status == 409 and "This user still has orders." in answer.text
+    assert [server.get("/users/bo", "DELETE").status for _ in range(2)] == [204, 404]
+
+
 @pytest.mark.processes("an embedded server starts no programs")
 @pytest.mark.skipif(not redis_server.PROGRAM or not memcached_server.PROGRAM or not all(
     services.has(p) for p in ("kv", "redis", "sqlite", "auth")), reason="a server or a library is missing")
@@ -140,7 +159,7 @@ def test_code_blocks_work_with_real_servers(monkey, site):
     (folder / "migrations").mkdir()
     (folder / "migrations/1-goods.sql").write_text(
         "CREATE TABLE goods (id INTEGER, name TEXT, price INTEGER); INSERT INTO goods VALUES (1, 'lamp', 30), (2, 'sofa', 300);"
-        "CREATE TABLE issues (id INTEGER PRIMARY KEY, title TEXT NOT NULL, due TEXT, owner INTEGER);")
+        "CREATE TABLE issues (id INTEGER PRIMARY KEY, title TEXT NOT NULL, due TEXT, owner INTEGER);" + USERS)
     programs = {"/usr/bin/convert": script(folder / "convert", 'echo "$@"; cat'),
                 "/usr/sbin/sendmail": script(folder / "sendmail", f"cat >{folder}/part && mv {folder}/part {folder}/sent")}
 
@@ -183,6 +202,7 @@ def test_code_blocks_work_with_real_servers(monkey, site):
             assert json.loads(changed.text) == {"id": 1} | expected
         assert server.get("/issues/1", "PATCH", as_json, b'{"title":null}').status == 422
         assert server.get("/issues/2", "PATCH", as_json, b"{}").status == 404
+        check_users(server)
         assert server.get("/export").text == "lamp\nsofa\ndesk\n"
         table = server.get("/csv")
         assert (table.text, table["Content-Disposition"]) == ("1,lamp,30.00\r\n2,sofa,300.00\r\n3,desk,19.50\r\n", 'attachment; filename="goods.csv"')
@@ -206,11 +226,12 @@ def test_code_blocks_work_with_postgres(monkey, site):
     postgres = postgres_server.Postgres()
     try:
         address = postgres.database()
-        postgres.sql("CREATE TABLE goods (id integer, name text)", "d1")
-        server = monkey(plugins=[build(site.path.parent, name) for name in OF_POSTGRES], top=f"[POSTGRES]\n    Server {address}\n", workers=1)
+        postgres.sql("CREATE TABLE goods (id integer, name text);" + USERS.replace("INTEGER PRIMARY", "SERIAL PRIMARY"), "d1")
+        server = monkey(plugins=[build(site.path.parent, name) for name in (*OF_POSTGRES, "users")], top=f"[POSTGRES]\n    Server {address}\n", workers=1)
         assert server.get("/import", "POST", body=b"1,lamp\n2,sofa\n").text == "2 rows\n"
         wrong = server.get("/import", "POST", body=b"1,lamp\n2x,sofa\n")
         assert wrong.status == 422 and "line 2, column id" in wrong.text
+        check_users(server)
         with server.connect() as c:
             c.ask("/follow").read_head()
             c.read_until(b"event: all\ndata: of it\n\n")

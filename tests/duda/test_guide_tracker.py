@@ -155,8 +155,10 @@ def check_log_in(server):
     assert answer.status == 422 and answer.text.count("role=alert") == 3
     assert 'value="Cy"' in answer.text and 'value="cy"' in answer.text and "short" not in answer.text
     sign_up(server, "cy")
-    answer = visitor.post("/sign-up", name="cy", email="cy@example.org", password=PASSWORD)
+    answer = visitor.post("/sign-up", name="cy", email="cyrus@example.org", password=PASSWORD)
     assert answer["Location"] == "/sign-up" and "This name is taken." in visitor.get("/sign-up").text
+    answer = visitor.post("/sign-up", name="cyrus", email="cy@example.org", password=PASSWORD)
+    assert answer["Location"] == "/sign-up" and "This address has an account." in visitor.get("/sign-up").text
     assert visitor.get("/new").status == 401
     assert server.get("/new", fields=[("Accept", "text/html")])["Location"] == "/log-in?next=/new"
     for name, password in (("cy", "wrong horse"), ("none", PASSWORD), ("' OR '1'='1", PASSWORD)):

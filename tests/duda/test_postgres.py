@@ -304,7 +304,8 @@ def test_bytea_is_decoded_in_both_output_formats(monkey, site, cluster, form):
 
 
 # SQLSTATE (PostgreSQL manual, appendix A), and the error that duda_sql_query() returns for it.
-STATES = {"23505": errno.EEXIST, "23503": errno.EEXIST, "40001": errno.ESTALE, "40P01": errno.ESTALE, "22021": errno.EBADMSG,
+STATES = {"23505": errno.EEXIST, "23P01": errno.EEXIST, "23503": errno.ERANGE, "23001": errno.ERANGE, "23502": errno.ERANGE,
+          "23514": errno.ERANGE, "44000": errno.ERANGE, "23000": errno.ERANGE, "40001": errno.ESTALE, "40P01": errno.ESTALE, "22021": errno.EBADMSG,
           "57014": errno.ETIMEDOUT, "53100": errno.ENOSPC, "57P01": errno.ECONNRESET, "40003": errno.EREMOTEIO, "22012": errno.EREMOTEIO}
 
 

@@ -124,7 +124,7 @@ MK_API int duda_postgres_copy(struct duda_ctx *d, struct duda_sql_db *db, struct
  *     while (!e && (n = duda_read(d, buf, sizeof buf)) > 0)
  *         e = duda_postgres_copy_write(d, copy, mk_str_of(buf, (size_t)n));
  *     e = e ? e : n < 0 ? (int)n : duda_postgres_copy_end(d, copy);
- *     if (e == -EBADMSG || e == -EEXIST)
+ *     if (e == -EBADMSG || e == -EEXIST || e == -ERANGE)
  *         return duda_problem(d, 422, "%.*s", MK_STR_ARG(result.error));
  *     return e ? e : duda_printf(d, "%lld rows\n", (long long)result.rows_affected);
  */

@@ -50,6 +50,7 @@ typedef int duda_verdict;
  *       404  -ENOENT
  *       409  -EEXIST -ESTALE
  *       413  -EMSGSIZE -EFBIG -E2BIG
+ *       422  -ERANGE
  *       429  -EDQUOT
  *       501  -EOPNOTSUPP
  *       503  -ENOMEM -EAGAIN -EBUSY -ECONNREFUSED -ECONNRESET -EPIPE -EHOSTUNREACH -ENETUNREACH -ENODEV

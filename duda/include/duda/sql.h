@@ -76,14 +76,35 @@ static inline struct duda_sql_value duda_sql_blob(mk_str bytes)
     return v;
 }
 
+/** The kind of a constraint. */
+enum duda_sql_constraint {
+    DUDA_SQL_NO_CONSTRAINT,
+    DUDA_SQL_UNIQUE,      /**< UNIQUE, PRIMARY KEY, or EXCLUDE of PostgreSQL */
+    DUDA_SQL_FOREIGN_KEY, /**< the other row is missing, or other rows still refer to this one */
+    DUDA_SQL_NOT_NULL,
+    DUDA_SQL_CHECK,
+    DUDA_SQL_OTHER_CONSTRAINT, /**< RAISE() in a trigger, or the type of a column in a STRICT table of SQLite */
+};
+
+/** A violated constraint. Texts that the database does not report are absent. */
+struct duda_sql_violation {
+    enum duda_sql_constraint kind;
+    mk_str constraint;    /**< its name. SQLite: only of CHECK (its expression if it has no name) and of an
+                               index on expressions */
+    mk_str table;         /**< SQLite: only for UNIQUE and NOT NULL */
+    mk_str columns;       /**< of UNIQUE and NOT NULL: "email", or "first, last" */
+    uint64_t reserved[4]; /**< for later releases */
+};
+
 /** The result of a statement. It lives until the handler returns. */
 struct duda_sql_result {
     size_t n_rows, n_columns;
-    const mk_str *columns;               /**< column names */
-    const struct duda_sql_value *values; /**< row by row; see duda_sql_cell() */
-    int64_t rows_affected;               /**< number of rows inserted, updated or deleted */
-    mk_str error;                        /**< after an error: a description of the error */
-    uint64_t reserved[4];                /**< for later releases */
+    const mk_str *columns;                      /**< column names */
+    const struct duda_sql_value *values;        /**< row by row; see duda_sql_cell() */
+    int64_t rows_affected;                      /**< number of rows inserted, updated or deleted */
+    mk_str error;                               /**< after an error: a description of the error */
+    const struct duda_sql_violation *violation; /**< after -EEXIST and -ERANGE: the constraint; else NULL */
+    uint64_t reserved[3];                       /**< for later releases */
 };
 
 /** Returns a value of a row. */
@@ -120,8 +141,9 @@ static inline MK_API_MUST_USE int duda_sql_use(int result)
  * duda_sql_query_cell() returns a single value.
  *
  * Returns 0, or an error that result->error describes: -EREMOTEIO: the database rejected the statement;
- * -EEXIST: it violates a constraint (unique, foreign key, check, not null); -ESTALE: a concurrent transaction
- * interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer than Timeout;
+ * -EEXIST (409): it violates a unique constraint, so the row exists already; -ERANGE (422): it violates a
+ * foreign key, NOT NULL, CHECK or other constraint: see duda_sql_last_violation(); -ESTALE: a concurrent
+ * transaction interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer than Timeout;
  * -ECONNRESET: the connection was lost, so the statement may or may not have run; -ECONNREFUSED: the database
  * is unreachable; -EBUSY: more than MaxQueue statements are queued, or SQLite's file stayed locked;
  * -EMSGSIZE: the statement is too long, or its result exceeds MaxResultSize; -ENOSPC; -EINVAL: not exactly
@@ -143,6 +165,26 @@ static inline MK_API_MUST_USE int duda_sql_use(int result)
 MK_API int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                                  const char *text, const struct duda_sql_value *parameters,
                                  size_t n) MK_API_MUST_USE;
+
+/**
+ * Returns the constraint that this handler violated last, for functions without a result, such as
+ * duda_sql_query_cell() and duda_sql_commit() (deferred constraints). A later success, a rollback or another
+ * error does not change it, so call this function after -EEXIST or -ERANGE. Never returns NULL: `kind` is
+ * DUDA_SQL_NO_CONSTRAINT if the handler has violated none. Valid until the next violation, or until the handler returns.
+ *
+ *     int e = duda_sql_query(d, db, NULL, "INSERT INTO users (name, email) VALUES ($1, $2)",
+ *                            duda_sql_text(duda_form(d, "name")), duda_sql_text(duda_form(d, "email")));
+ *     if (e == -EEXIST && mk_str_eq(duda_sql_last_violation(d)->columns, MK_STR("email")))
+ *         return duda_problem(d, 409, "This address has an account.");
+ *     return e ? e : 201;
+ *
+ * To remove a row that other rows may refer to:
+ *
+ *     int e = duda_sql_query(d, db, NULL, "DELETE FROM users WHERE id = $1", duda_sql_integer(id));
+ *     if (e == -ERANGE && duda_sql_last_violation(d)->kind == DUDA_SQL_FOREIGN_KEY)
+ *         return duda_problem(d, 409, "This user still has issues.");
+ */
+MK_API const struct duda_sql_violation *duda_sql_last_violation(struct duda_ctx *d);
 
 /** A statement of duda_sql_batch(). */
 struct duda_sql_statement {

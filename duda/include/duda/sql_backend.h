@@ -35,6 +35,11 @@ MK_API int duda_sql_rows_result(struct duda_sql_rows *rows, struct duda_ctx *d,
 /** Frees the memory of the builder. */
 MK_API void duda_sql_rows_free(struct duda_sql_rows *rows);
 
+/** Stores a copy of the violated constraint for the handler: in the result, and for
+ * duda_sql_last_violation(). Call it when a statement fails with -EEXIST or -ERANGE. */
+MK_API void duda_sql_set_violation(struct duda_ctx *d, struct duda_sql_result *result,
+                                   const struct duda_sql_violation *violation);
+
 /** The functions of a backend. They may wait, like those of sql.h. */
 struct duda_sql_ops {
     /** Runs a statement in `session`, or in any session if `session` is NULL. */

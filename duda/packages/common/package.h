@@ -31,10 +31,12 @@ static inline uint64_t package_meter_begin(uint64_t *p)
     return mk_clock_us();
 }
 
-/* Returns whether the error is a failure. A missing or changed entry is a regular result. */
+/* Returns whether the error is a failure. A missing or changed entry, or a violated constraint, is a regular
+ * result. */
 static inline bool package_meter_is_failure(int e)
 {
-    return e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM && e != -EDQUOT;
+    return e < 0 && e != -ENOENT && e != -EEXIST && e != -ERANGE && e != -ESTALE && e != -EDOM &&
+           e != -EDQUOT;
 }
 
 static inline void package_meter_end(uint64_t *p, uint64_t began_us, int e)

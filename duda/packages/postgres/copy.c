@@ -152,8 +152,11 @@ static const char no_copy[] = "this is not a COPY FROM STDIN or TO STDOUT";
 static int check_result(struct duda_postgres_copy *copy, PGresult *result)
 {
     char message[WHY_SIZE];
+    struct duda_sql_violation violation;
     uint64_t changed;
     ExecStatusType status = PQresultStatus(result);
+    if (postgres_result_violation(result, &violation))
+        duda_sql_set_violation(copy->d, copy->result, &violation);
     if (status == PGRES_FATAL_ERROR)
         return set_copy_error(copy, postgres_copy_result_errno(result, message, sizeof message), message);
     if (status != PGRES_COMMAND_OK || !copy->is_begun)
@@ -247,6 +250,7 @@ static int begin_copy(struct duda_postgres_copy *copy)
 static int open_copy(struct duda_ctx *d, struct postgres_pool *b, struct duda_sql_result *result,
                      const char *text, struct duda_postgres_copy **out)
 {
+    *result = (struct duda_sql_result){0};
     if (!b)
         return -EOPNOTSUPP;
     if (strlen(text) > DUDA_SQL_TEXT_MAX)

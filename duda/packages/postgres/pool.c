@@ -230,8 +230,11 @@ static int store_query_result(const struct waiting *waiting, const struct postgr
                               struct duda_sql_result *result)
 {
     struct duda_ctx *d = waiting->wait.d;
+    struct duda_sql_violation violation;
     *result = (struct duda_sql_result){0};
     if (job->error) {
+        if (job->result && postgres_result_violation(job->result, &violation))
+            duda_sql_set_violation(d, result, &violation);
         result->error = duda_strdup(d, mk_str_from_c(job->error_text));
         return job->error;
     }

@@ -157,12 +157,33 @@ int postgres_result_copy(PGresult *from, size_t max, struct duda_ctx *d, struct 
     return PQnfields(from) ? copy_rows(from, max, d, to) : 0;
 }
 
-/* Maps an SQLSTATE (appendix A of PostgreSQL's manual) to a negative errno value. */
+/* ---- Errors ---- */
+
+/* Maps an SQLSTATE (appendix A of PostgreSQL's manual) to a constraint. */
+static enum duda_sql_constraint sqlstate_to_constraint(mk_str state)
+{
+    static const struct {
+        mk_str state;
+        enum duda_sql_constraint kind;
+    } all[] = {
+        {MK_STR("23505"), DUDA_SQL_UNIQUE},      {MK_STR("23P01"), DUDA_SQL_UNIQUE},
+        {MK_STR("23503"), DUDA_SQL_FOREIGN_KEY}, {MK_STR("23001"), DUDA_SQL_FOREIGN_KEY}, /* RESTRICT */
+        {MK_STR("23502"), DUDA_SQL_NOT_NULL},    {MK_STR("23514"), DUDA_SQL_CHECK},
+        {MK_STR("44000"), DUDA_SQL_CHECK}, /* WITH CHECK OPTION of a view */
+    };
+    for (size_t i = 0; i < MK_LEN(all); i++)
+        if (mk_str_eq(state, all[i].state))
+            return all[i].kind;
+    return mk_str_starts(state, MK_STR("23")) ? DUDA_SQL_OTHER_CONSTRAINT : DUDA_SQL_NO_CONSTRAINT;
+}
+
+/* Maps an SQLSTATE to a negative errno value. */
 static int sqlstate_to_errno(const char *state)
 {
     mk_str s = mk_str_from_c(state);
-    if (mk_str_starts(s, MK_STR("23")))
-        return -EEXIST;
+    enum duda_sql_constraint constraint = sqlstate_to_constraint(s);
+    if (constraint)
+        return constraint == DUDA_SQL_UNIQUE ? -EEXIST : -ERANGE;
     if (mk_str_eq(s, MK_STR("40001")) || mk_str_eq(s, MK_STR("40P01")))
         return -ESTALE;
     if (mk_str_eq(s, MK_STR("22021"))) /* a string that is not UTF-8 */
@@ -174,6 +195,39 @@ static int sqlstate_to_errno(const char *state)
     if (mk_str_starts(s, MK_STR("57P"))) /* shutting down, crashed, or not ready */
         return -ECONNRESET;
     return -EREMOTEIO;
+}
+
+static mk_str result_field(const PGresult *result, int field)
+{
+    const char *text = PQresultErrorField(result, field);
+    return text ? mk_str_from_c(text) : MK_STR_NULL;
+}
+
+/* Returns the columns in the detail 'Key (first, "Last")=(Ada, L.) already exists.', and removes their quotes
+ * in place. The server may translate the words of the detail, and omits it if the user may not read the columns. */
+static mk_str key_columns(char *detail)
+{
+    char *begin = detail ? strchr(detail, '(') : NULL, *end = begin ? strstr(begin, ")=(") : NULL;
+    if (!end)
+        return MK_STR_NULL;
+    char *to = ++begin;
+    for (const char *at = begin; at < end; at++)
+        if (*at != '"')
+            *to++ = *at;
+    return mk_str_of(begin, (size_t)(to - begin));
+}
+
+bool postgres_result_violation(const PGresult *result, struct duda_sql_violation *violation)
+{
+    *violation = (struct duda_sql_violation){
+        .kind = sqlstate_to_constraint(result_field(result, PG_DIAG_SQLSTATE)),
+        .constraint = result_field(result, PG_DIAG_CONSTRAINT_NAME),
+        .table = result_field(result, PG_DIAG_TABLE_NAME),
+        .columns = result_field(result, PG_DIAG_COLUMN_NAME),
+    };
+    if (violation->kind == DUDA_SQL_UNIQUE)
+        violation->columns = key_columns(PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL));
+    return violation->kind != DUDA_SQL_NO_CONSTRAINT;
 }
 
 int postgres_copy_result_errno(const PGresult *result, char *error, size_t size)

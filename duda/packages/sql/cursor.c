@@ -214,6 +214,7 @@ static int fetch_batch(struct duda_sql_cursor *c)
     int e = c->db->ops->fetch(c->d, c->db, c->session, c->number, c->batch_size, &rows);
     if (e) {
         c->result->error = rows.error; /* in the arena, which is therefore not rewound */
+        c->result->violation = rows.violation;
         return e;
     }
     size_t size = copy_batch(c, &rows);

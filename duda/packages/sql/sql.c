@@ -12,6 +12,7 @@
 #include "common/package.h"
 #include "statement_check.h"
 #include "transactions.h"
+#include "violation.h"
 
 MK_PLUGIN_DECLARE(duda_sql);
 
@@ -197,12 +198,16 @@ int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct dud
     return set_statement_reason(d, package_call_end(&call, e), result, text);
 }
 
+/* Describes the first statement that failed, in the order of the batch. */
 static int set_batch_reason(struct duda_ctx *d, int e, const struct duda_sql_statement *queries, size_t n,
                             const struct duda_sql_result *results)
 {
     for (size_t i = 0; i < n && e; i++)
-        if (results[i].error.len)
+        if (results[i].error.len) {
+            if (results[i].violation)
+                sql_violation_remember(d, results[i].violation);
             return set_statement_reason(d, e, &results[i], queries[i].text);
+        }
     return e;
 }
 

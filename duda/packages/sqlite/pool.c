@@ -9,6 +9,7 @@
 #include <monkey/mem.h>
 
 #include "common/package.h"
+#include "violation.h"
 
 /* A copy of the handler's request: the handler may be gone before the thread starts. */
 struct sqlite_job {
@@ -177,6 +178,11 @@ static int run_job_on_slot(struct duda_ctx *d, struct sqlite_slot *slot, struct 
     if (e)
         return e;
     e = duda_sql_rows_result(&slot->session.rows, d, result);
+    if (slot->session.violated) {
+        const struct duda_sql_violation violation =
+            sqlite_violation_parse(slot->session.violated, slot->session.violation_text);
+        duda_sql_set_violation(d, result, &violation);
+    }
     duda_sql_rows_free(&slot->session.rows);
     return e;
 }

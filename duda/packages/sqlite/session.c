@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <monkey/clock.h>
+#include <stdio.h>
 
 #include "authorizer.h"
 #include "migrate.h"
+#include "violation.h"
 
 enum { WAIT_MAX_MS = 25 }; /* interval between lock attempts */
 enum { STEPS_BETWEEN_LOOKS = 4000 };
@@ -15,8 +17,6 @@ static int sqlite_rc_to_errno(int rc, int extended)
     if (extended == SQLITE_BUSY_SNAPSHOT)
         return -ESTALE;
     switch (rc) {
-    case SQLITE_CONSTRAINT:
-        return -EEXIST;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return -EBUSY;
@@ -41,6 +41,15 @@ static int sqlite_rc_to_errno(int rc, int extended)
 static void set_session_error(struct sqlite_session *s, int error, const char *error_text)
 {
     duda_sql_rows_fail(&s->rows, error, "SQLITE", s->settings->name, error_text);
+    s->violated = DUDA_SQL_NO_CONSTRAINT;
+}
+
+static void set_violation(struct sqlite_session *s, int extended, const char *message)
+{
+    enum duda_sql_constraint kind = sqlite_violation_kind(extended, message);
+    set_session_error(s, kind == DUDA_SQL_UNIQUE ? -EEXIST : -ERANGE, message);
+    s->violated = kind;
+    snprintf(s->violation_text, sizeof s->violation_text, "%s", message);
 }
 
 static void set_sqlite_error(struct sqlite_session *s, int rc)
@@ -50,8 +59,11 @@ static void set_sqlite_error(struct sqlite_session *s, int rc)
         return;
     }
     int extended = s->handle ? sqlite3_extended_errcode(s->handle) : rc;
-    set_session_error(s, sqlite_rc_to_errno(rc & 0xff, extended),
-                      s->handle ? sqlite3_errmsg(s->handle) : sqlite3_errstr(rc));
+    const char *message = s->handle ? sqlite3_errmsg(s->handle) : sqlite3_errstr(rc);
+    if ((rc & 0xff) == SQLITE_CONSTRAINT)
+        set_violation(s, extended, message);
+    else
+        set_session_error(s, sqlite_rc_to_errno(rc & 0xff, extended), message);
 }
 
 /* ---- Lifetime ---- */
@@ -331,6 +343,7 @@ static void begin_job(struct sqlite_session *s, enum sqlite_use use)
     s->due_ms = mk_clock_ms() + s->settings->timeout_ms;
     s->rows.max = s->settings->result_max;
     s->refusal = NULL;
+    s->violated = DUDA_SQL_NO_CONSTRAINT;
     s->use = use;
     duda_sql_rows_clear(&s->rows);
 }

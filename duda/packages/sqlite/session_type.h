@@ -57,6 +57,8 @@ struct sqlite_session {
     bool is_vacuum;
     const char *refusal; /* why the authorizer has denied the statement */
     struct duda_sql_rows rows;
+    enum duda_sql_constraint violated; /* by the last statement */
+    char violation_text[300];          /* SQLite's message */
 };
 
 #endif

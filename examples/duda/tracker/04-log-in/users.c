@@ -32,6 +32,12 @@ static int enter(struct duda_ctx *d, mk_str user, mk_str next)
     return e ? e : duda_redirect_local(d, 303, next.len ? next : home);
 }
 
+static mk_str taken_message(const struct duda_sql_violation *violation)
+{
+    return mk_str_eq(violation->columns, MK_STR("email")) ? MK_STR("This address has an account.")
+                                                          : MK_STR("This name is taken.");
+}
+
 static int sign_up(struct duda_ctx *d)
 {
     struct user user = {};
@@ -45,7 +51,7 @@ static int sign_up(struct duda_ctx *d)
                               "INSERT INTO users (name, email, password) VALUES (:name, :email, :password)",
                               &user_schema, &user);
     if (e == -EEXIST)
-        return duda_flash_redirect(d, "error", MK_STR("This name is taken."),
+        return duda_flash_redirect(d, "error", taken_message(duda_sql_last_violation(d)),
                                    duda_url_for(d, "show_sign_up", duda_value_null()));
     return e ? e : enter(d, user.name, MK_STR_NULL);
 }

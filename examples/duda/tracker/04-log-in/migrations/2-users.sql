@@ -1,5 +1,5 @@
 CREATE TABLE users (
     name TEXT NOT NULL PRIMARY KEY,
-    email TEXT NOT NULL,
+    email TEXT NOT NULL UNIQUE,
     password TEXT NOT NULL
 );
