@@ -105,6 +105,12 @@ struct mk_recorder_record {
     uint64_t check; /**< equals `version` in a record that is complete */
 };
 
+struct mk_worker;
+/** Returns the descriptor of the recording to which this worker's server writes, in worker_start or later; -1: there is
+ * none. Any thread of the worker may read from it. Never close it, and never open the file in a worker: closing any
+ * descriptor of the file releases the lock of the worker's slot. */
+MK_API int mk_worker_recording(const struct mk_worker *worker);
+
 /** The size of a slot. */
 static inline uint64_t mk_recorder_slot_size(uint32_t n_requests, uint32_t n_failures)
 {

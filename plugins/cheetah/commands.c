@@ -5,6 +5,7 @@
 
 #include "connections.h"
 #include "loglevel.h"
+#include "recorded.h"
 #include "reload.h"
 #include "show.h"
 #include "statistics.h"
@@ -128,6 +129,10 @@ static const struct command commands[] = {
     {"components", NULL, 0, NULL, "components of services that are not ready", true,
      cheetah_statistics_show_components},
     {"metrics", NULL, 0, "[PREFIX]", "the metrics of services", true, cheetah_statistics_show_metrics},
+    {"top", NULL, 0, "[...]", "requests per second by host, route, client or backend: see `monkey top`", true,
+     cheetah_recorded_top},
+    {"requests", NULL, 0, "[...]", "the recorded requests: see `monkey recorder`", true,
+     cheetah_recorded_requests},
     {"hosts", "vhosts", 'v', NULL, "hosts with names, roots and routes", false, cheetah_show_hosts},
     {"plugins", NULL, 'g', NULL, "loaded plugins, in the order of their hooks", false, cheetah_show_plugins},
     {"configuration", "config", 'f', NULL, "the effective configuration, including defaults", false,
@@ -160,11 +165,9 @@ static void help_command(struct cheetah_session *s, mk_str args, bool json)
         mk_buf_addf(&text, "%-14s %-8s %-2s %s\n", c->name, c->args ? c->args : "", c->letter ? letter : "",
                     c->help);
     }
-    mk_buf_add(
-        &text,
-        MK_STR(
-            "json COMMAND            status, workers, connections, upstreams, packages, routes and cache as "
-            "JSON\n"));
+    mk_buf_add(&text, MK_STR("json COMMAND            status, workers, connections, upstreams, packages, "
+                             "routes, top, requests and cache as "
+                             "JSON\n"));
     cheetah_session_write_output(s, mk_buf_str(&text));
     cheetah_session_finish_response(s, CHEETAH_OK, "%s", "");
 }

@@ -225,6 +225,44 @@ static struct cheetah_http_error config_command(const struct cheetah_http *h, mk
     return e;
 }
 
+/* Appends a parameter of the query as an option. */
+static bool append_option(struct mk_buf *out, mk_str parameter)
+{
+    mk_str value = parameter, name = mk_str_cut(&value, '=');
+    for (size_t i = 0; i < name.len; i++)
+        if (!mk_char_is_alpha(name.p[i]))
+            return false;
+    mk_buf_addf(out, " --%.*s", MK_STR_ARG(name));
+    if (!value.p || !value.len) {
+        mk_buf_add(out, value.p ? MK_STR("=") : MK_STR(""));
+        return name.len > 0;
+    }
+    mk_buf_add_char(out, '=');
+    return name.len && append_segment(out, value);
+}
+
+/* /top and /requests: the parameters of the query are options of the command, except `format`. */
+static struct cheetah_http_error recorded_command(const struct cheetah_http *h, mk_str name, mk_str query,
+                                                  mk_str content, struct mk_buf *out, bool *is_json)
+{
+    char buf[2 * CHEETAH_HTTP_TARGET_MAX];
+    struct mk_buf options = mk_buf_fixed(buf, sizeof buf);
+    bool has_lines = false;
+    *is_json = true;
+    while (query.len) {
+        mk_str parameter = mk_str_cut(&query, '&');
+        if (mk_str_eq(parameter, MK_STR("format=text")))
+            *is_json = false;
+        else if (mk_str_eq(parameter, MK_STR("format=lines")))
+            has_lines = true;
+        else if (!append_option(&options, parameter))
+            return error(400, "invalid query: expected NAME=VALUE, without spaces");
+    }
+    mk_buf_addf(out, "%s%.*s%s%.*s", *is_json ? "json " : "", MK_STR_ARG(name), has_lines ? " --lines" : "",
+                MK_STR_ARG(mk_buf_str(&options)));
+    return is_method(h, "GET") ? expect_no_content(content) : error(405, "expected GET");
+}
+
 /* The commands that only print something. */
 static const struct {
     const char *path;
@@ -237,8 +275,10 @@ static const struct {
 struct cheetah_http_error cheetah_http_command(const struct cheetah_http *h, mk_str content,
                                                struct mk_buf *command, bool *is_json)
 {
-    mk_str path = mk_str_skip(mk_str_from_c(h->target), 1);
+    mk_str path = mk_str_skip(mk_str_from_c(h->target), 1), query = path, name = mk_str_cut(&query, '?');
     *is_json = false;
+    if (mk_str_eq(name, MK_STR("top")) || mk_str_eq(name, MK_STR("requests")))
+        return recorded_command(h, name, query, content, command, is_json);
     if (mk_str_starts(path, MK_STR("upstreams/")))
         return upstream_command(h, mk_str_skip(path, sizeof "upstreams/" - 1), content, command);
     if (mk_str_eq(path, MK_STR("reload")) || mk_str_eq(path, MK_STR("confirm")) ||

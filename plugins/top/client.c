@@ -6,28 +6,22 @@
 #include <monkey/clock.h>
 #include <monkey/mem.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "matches.h"
 #include "options.h"
 #include "print.h"
+#include "remote.h"
 
-enum { POLL_US = 250000, LINE_MAX_LEN = 16384, CLOCK_ERROR_MS = 60000 };
-
-/* A matching request. */
-struct match {
-    struct top_entry entry;
-    uint64_t order_ms;
-};
+enum { POLL_US = 250000, LINE_MAX_LEN = 16384 };
 
 struct client {
     struct top_options options;
     uint64_t limit; /* print only the last ones; 0: all */
     bool json, follow;
-    struct match *matches;
-    size_t n, cap;
-    bool has_memory;
+    const char *socket; /* NULL: reads a file */
+    struct top_matches matches;
     struct top_damage damage;
     /* With --follow: the requests that were printed, per slot. */
     uint64_t inode;
@@ -47,6 +41,7 @@ static int print_usage(FILE *to, int code)
           "  -n, --limit N            print only the last N\n"
           "  -j, --json               one JSON object per line\n"
           "  -f, --follow             wait for more requests, and print them when they end\n"
+          "      --socket PATH        ask the server at this control socket, not FILE\n"
           "  -h, --help               this text\n"
           "\n"
           "Exit codes: 0 success, 1 failure, 2 wrong usage.\n",
@@ -76,9 +71,17 @@ static bool set_follow(void *ctx, mk_str value)
     return c->follow = true;
 }
 
+static bool set_socket(void *ctx, mk_str value)
+{
+    struct client *c = ctx;
+    c->socket = value.p;
+    return value.len > 0;
+}
+
 static const struct top_option own_options[] = {
     {"--limit", "-n", true, set_limit},
     {"--json", "-j", false, set_json},
+    {"--socket", "", true, set_socket},
     {"--follow", "-f", false, set_follow},
 };
 
@@ -97,49 +100,7 @@ static bool collect_entry(void *ctx, const struct top_entry *e)
     struct client *c = ctx;
     if (!is_new(c, e) || !top_filter_match(&c->options.filter, e))
         return true;
-    if (c->n == c->cap) {
-        size_t cap = c->cap ? 2 * c->cap : 256;
-        struct match *more = mk_mem_realloc(c->matches, cap * sizeof *more);
-        c->has_memory = more != NULL;
-        if (!more)
-            return false;
-        c->matches = more;
-        c->cap = cap;
-    }
-    c->matches[c->n++].entry = *e;
-    return true;
-}
-
-/* Requests in flight come first: their serial is 0. */
-static int compare_serials(const void *a, const void *b)
-{
-    const struct top_entry *x = &((const struct match *)a)->entry, *y = &((const struct match *)b)->entry;
-    if (x->slot != y->slot)
-        return x->slot < y->slot ? -1 : 1;
-    return x->end_serial < y->end_serial ? -1 : x->end_serial > y->end_serial;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    const struct match *x = a, *y = b;
-    if (x->order_ms != y->order_ms)
-        return x->order_ms < y->order_ms ? -1 : 1;
-    return compare_serials(a, b);
-}
-
-/* Sorts requests by the time when they ended. The worker reads a clock of low resolution, so the order of the requests of
- * one slot is that of their serials, unless the clock was set back. */
-static void sort_matches(struct match *at, size_t n)
-{
-    if (n == 0)
-        return;
-    qsort(at, n, sizeof *at, compare_serials);
-    for (size_t i = 0; i < n; i++) {
-        bool follows = i > 0 && at[i - 1].entry.slot == at[i].entry.slot && at[i - 1].entry.end_serial;
-        uint64_t ended = top_entry_ended_ms(&at[i].entry), last = follows ? at[i - 1].order_ms : 0;
-        at[i].order_ms = last > ended && last - ended < CLOCK_ERROR_MS ? last : ended;
-    }
-    qsort(at, n, sizeof *at, compare_times);
+    return top_matches_add(&c->matches, e);
 }
 
 /* Another file, such as that of a server with a larger recording, has other serials. */
@@ -161,10 +122,11 @@ static int collect_file(struct client *c, const char *path, bool is_optional)
     if (!is_optional && stat(path, &st) == 0)
         note_file(c, st.st_ino);
     c->is_old_file = is_optional;
-    const char *error = top_reader_file(path, &visitor, &c->damage, &is_missing);
+    const struct top_recording from = {.path = path};
+    const char *error = top_reader_read(&from, &visitor, &c->damage, &is_missing);
     if (error && is_missing && (is_optional || c->only_new)) /* it may be replaced just now */
         return 0;
-    if (!error && !c->has_memory)
+    if (!error && c->matches.no_memory)
         error = "out of memory";
     return error ? top_options_report(&c->options, path, error, is_missing) : 0;
 }
@@ -188,11 +150,11 @@ static void print_entry(const struct client *c, struct top_entry *e)
 
 static int print_entries(struct client *c)
 {
-    size_t first = c->limit && c->n > c->limit && !c->only_new ? c->n - (size_t)c->limit : 0;
-    sort_matches(c->matches, c->n);
-    for (size_t i = first; i < c->n; i++)
-        print_entry(c, &c->matches[i].entry);
-    c->n = 0;
+    size_t n = c->matches.n, first = c->limit && n > c->limit && !c->only_new ? n - (size_t)c->limit : 0;
+    top_matches_sort(&c->matches);
+    for (size_t i = first; i < n; i++)
+        print_entry(c, &c->matches.at[i].entry);
+    c->matches.n = 0;
     memcpy(c->printed, c->seen, sizeof c->printed);
     if (!fflush(stdout) && !ferror(stdout))
         return 0;
@@ -236,6 +198,35 @@ static int print_recording(struct client *c)
     return code || !c->follow ? code : follow(c);
 }
 
+/* ---- The control socket ---- */
+
+static int print_remote(struct client *c)
+{
+    char buf[TOP_REMOTE_TARGET_MAX], error[TOP_REMOTE_ERROR_MAX];
+    struct mk_buf target = mk_buf_fixed(buf, sizeof buf), text = mk_buf_growing(TOP_REMOTE_CONTENT_MAX);
+    mk_buf_addf(&target, "/requests?format=%s", c->json ? "lines" : "text");
+    if (c->limit)
+        mk_buf_addf(&target, "&limit=%llu", (unsigned long long)c->limit);
+    mk_buf_add(&target, mk_buf_str(&c->options.query));
+    bool ok = top_remote_get(c->socket, &target, TOP_REMOTE_TRIES, &text, error);
+    if (!ok)
+        fprintf(stderr, "monkey recorder: %s\n", error);
+    else
+        ok = top_remote_print("recorder", mk_buf_str(&text));
+    mk_buf_free(&text);
+    return ok ? 0 : TOP_FAILURE;
+}
+
+static int run_client(struct client *c)
+{
+    if (!c->socket)
+        return print_recording(c);
+    if (!c->follow && !c->options.has_path)
+        return print_remote(c);
+    fprintf(stderr, "monkey recorder: --socket goes with neither FILE nor --follow\n");
+    return TOP_USAGE;
+}
+
 int top_client_run(int argc, char **argv)
 {
     struct client *c = mk_mem_zalloc(1, sizeof *c);
@@ -248,12 +239,13 @@ int top_client_run(int argc, char **argv)
                                       .own = own_options,
                                       .n_own = MK_LEN(own_options),
                                       .ctx = c,
-                                      .path = MK_RECORDER_FILE};
-    c->has_memory = true;
+                                      .path = MK_RECORDER_FILE,
+                                      .query = mk_buf_growing(TOP_REMOTE_TARGET_MAX)};
     int code = top_options_read(&c->options, argc, argv);
     if (code < 0)
-        code = print_recording(c);
-    mk_mem_free(c->matches);
+        code = run_client(c);
+    mk_buf_free(&c->options.query);
+    top_matches_free(&c->matches);
     mk_mem_free(c);
     return code;
 }

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <monkey/clock.h>
+#include <monkey/text.h>
 
 /* ---- The options that select requests ---- */
 
@@ -79,7 +80,7 @@ static const struct top_option common[] = {
     {"--failed", "", false, set_failed},  {"--open", "", false, set_open},
 };
 
-/* ---- The command line ---- */
+/* ---- Arguments ---- */
 
 static const struct top_option *find_option(const struct top_option *at, size_t n, mk_str name)
 {
@@ -89,8 +90,24 @@ static const struct top_option *find_option(const struct top_option *at, size_t 
     return NULL;
 }
 
-/* Returns an exit code, or -1 to continue. */
-static int read_option(struct top_options *o, int argc, char **argv, int *i)
+static int append_error(struct mk_buf *error, const char *what, mk_str text)
+{
+    mk_buf_addf(error, "%s: ", what);
+    mk_log_escape(error, text);
+    return TOP_USAGE;
+}
+
+static void append_parameter(struct mk_buf *query, const struct top_option *option, mk_str value)
+{
+    mk_buf_addf(query, "&%s=", option->name + 2);
+    for (size_t i = 0; i < value.len; i++)
+        if (mk_char_is_alpha(value.p[i]) || mk_char_is_digit(value.p[i]))
+            mk_buf_add_char(query, value.p[i]);
+        else
+            mk_buf_addf(query, "%%%02X", (unsigned char)value.p[i]);
+}
+
+static int parse_option(struct top_options *o, int argc, char **argv, int *i, struct mk_buf *error)
 {
     mk_str value = mk_str_from_c(argv[*i]), name = value;
     if (mk_str_starts(value, MK_STR("--")))
@@ -100,42 +117,56 @@ static int read_option(struct top_options *o, int argc, char **argv, int *i)
     const struct top_option *own = find_option(o->own, o->n_own, name),
                             *option = own ? own : find_option(common, MK_LEN(common), name);
     if (mk_str_eq(name, MK_STR("--help")) || mk_str_eq(name, MK_STR("-h")))
-        return o->print_usage(stdout, 0);
-    if (!option || (!option->has_value && value.p)) {
-        fprintf(stderr, "monkey %s: unknown option: %s\n", o->command, argv[*i]);
-        return o->print_usage(stderr, TOP_USAGE);
-    }
+        return TOP_HELP;
+    if (!option || (!option->has_value && value.p))
+        return append_error(error, "unknown option", mk_str_from_c(argv[*i]));
     if (option->has_value && !value.p) {
-        if (*i + 1 >= argc) {
-            fprintf(stderr, "monkey %s: %s needs a value\n", o->command, option->name);
-            return TOP_USAGE;
-        }
+        if (*i + 1 >= argc)
+            return append_error(error, "expected a value of the option", mk_str_from_c(option->name));
         value = mk_str_from_c(argv[++*i]);
     }
-    if (option->set(own ? o->ctx : &o->filter, value))
-        return -1;
-    fprintf(stderr, "monkey %s: invalid value of %s: %.*s\n", o->command, option->name, MK_STR_ARG(value));
+    if (option->set(own ? o->ctx : &o->filter, value)) {
+        if (!own)
+            append_parameter(&o->query, option, value);
+        return TOP_CONTINUE;
+    }
+    mk_buf_addf(error, "invalid value of %s: ", option->name);
+    mk_log_escape(error, value);
     return TOP_USAGE;
+}
+
+int top_options_parse(struct top_options *o, int argc, char **argv, struct mk_buf *error)
+{
+    bool only_paths = false;
+    for (int i = 0; i < argc; i++) {
+        if (!only_paths && argv[i][0] == '-' && argv[i][1]) {
+            only_paths = mk_str_eq(mk_str_from_c(argv[i]), MK_STR("--"));
+            int code = only_paths ? TOP_CONTINUE : parse_option(o, argc, argv, &i, error);
+            if (code != TOP_CONTINUE)
+                return code;
+        } else if (o->has_no_file) {
+            return append_error(error, "unexpected argument", mk_str_from_c(argv[i]));
+        } else if (o->has_path) {
+            return append_error(error, "more than one FILE", mk_str_from_c(argv[i]));
+        } else {
+            o->has_path = true;
+            o->path = argv[i];
+        }
+    }
+    return TOP_CONTINUE;
 }
 
 int top_options_read(struct top_options *o, int argc, char **argv)
 {
-    bool has_path = false, only_paths = false;
-    for (int i = 1; i < argc; i++) {
-        if (!only_paths && argv[i][0] == '-' && argv[i][1]) {
-            only_paths = mk_str_eq(mk_str_from_c(argv[i]), MK_STR("--"));
-            int code = only_paths ? -1 : read_option(o, argc, argv, &i);
-            if (code >= 0)
-                return code;
-        } else if (has_path) {
-            fprintf(stderr, "monkey %s: more than one FILE\n", o->command);
-            return TOP_USAGE;
-        } else {
-            has_path = true;
-            o->path = argv[i];
-        }
-    }
-    return -1;
+    char text[1024];
+    struct mk_buf error = mk_buf_fixed(text, sizeof text);
+    int code = top_options_parse(o, argc - 1, argv + 1, &error);
+    if (code == TOP_HELP)
+        return o->print_usage(stdout, 0);
+    if (code == TOP_USAGE)
+        fprintf(stderr, "monkey %s: %.*s\n`monkey %s --help` lists the options.\n", o->command,
+                MK_STR_ARG(mk_buf_str(&error)), o->command);
+    return code;
 }
 
 int top_options_report(const struct top_options *o, const char *path, const char *error, bool is_missing)

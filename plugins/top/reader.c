@@ -133,9 +133,9 @@ static bool walk_ring(struct walk *w, uint64_t offset, uint64_t n, bool is_failu
 static uint64_t live_owner(const struct top_source *source, const struct mk_recorder_slot *slot,
                            uint64_t offset)
 {
-    if (source->is_locked && !source->is_locked(source->ctx, offset))
-        return 0;
-    return __atomic_load_n(&slot->owner, __ATOMIC_RELAXED);
+    uint64_t owner = __atomic_load_n(&slot->owner, __ATOMIC_RELAXED);
+    bool is_own = owner && owner == source->own_pid;
+    return !is_own && source->is_locked && !source->is_locked(source->ctx, offset) ? 0 : owner;
 }
 
 /* Returns false at the end of the file, or if the visitor has ended the walk. */
@@ -191,18 +191,30 @@ static bool is_file_locked(void *ctx, uint64_t offset)
     return fcntl(*fd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
-const char *top_reader_file(const char *path, const struct top_visitor *visitor, struct top_damage *damage,
-                            bool *is_missing)
+static const char *read_descriptor(int fd, uint64_t own_pid, const struct top_visitor *visitor,
+                                   struct top_damage *damage)
 {
     struct mk_recorder_header h;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    *is_missing = fd < 0 && errno == ENOENT;
-    if (fd < 0)
-        return strerror(errno);
-    const struct top_source source = {.read = read_file, .is_locked = is_file_locked, .ctx = &fd};
+    const struct top_source source = {
+        .read = read_file, .is_locked = is_file_locked, .own_pid = own_pid, .ctx = &fd};
     const char *error = top_reader_header(&source, &h);
     if (!error)
         top_reader_each(&source, &h, visitor, damage);
+    return error;
+}
+
+/* A worker that closed another descriptor of the file would lose the lock of its slot, so it reads the server's. */
+const char *top_reader_read(const struct top_recording *from, const struct top_visitor *visitor,
+                            struct top_damage *damage, bool *is_missing)
+{
+    *is_missing = false;
+    if (!from->path)
+        return read_descriptor(from->fd, (uint64_t)getpid(), visitor, damage);
+    int fd = open(from->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *is_missing = fd < 0 && errno == ENOENT;
+    if (fd < 0)
+        return strerror(errno);
+    const char *error = read_descriptor(fd, 0, visitor, damage);
     close(fd);
     return error;
 }

@@ -25,6 +25,7 @@ struct top_source {
     ssize_t (*read)(void *ctx, void *buf, size_t size, uint64_t offset);
     /* Does a process hold the lock of the slot at this offset? NULL: the owner in the slot does. */
     bool (*is_locked)(void *ctx, uint64_t offset);
+    uint64_t own_pid; /* the kernel does not report the locks of the process that reads; 0: it holds none */
     void *ctx;
 };
 
@@ -50,8 +51,14 @@ struct top_visitor {
 void top_reader_each(const struct top_source *source, const struct mk_recorder_header *h,
                      const struct top_visitor *visitor, struct top_damage *damage);
 
-/* Reads a file. Returns NULL, or the reason of a failure. *is_missing: there is no such file. */
-const char *top_reader_file(const char *path, const struct top_visitor *visitor, struct top_damage *damage,
-                            bool *is_missing);
+/* A recording that can be read again and again. */
+struct top_recording {
+    const char *path; /* NULL: the descriptor of the server that this process belongs to */
+    int fd;
+};
+
+/* Reads a recording. Returns NULL, or the reason of a failure. *is_missing: there is no such file. */
+const char *top_reader_read(const struct top_recording *from, const struct top_visitor *visitor,
+                            struct top_damage *damage, bool *is_missing);
 
 #endif

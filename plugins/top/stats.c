@@ -210,7 +210,7 @@ static bool add_ring(void *ctx, bool is_full)
     return !s->no_memory;
 }
 
-const char *top_stats_read(struct top_stats *s, const char *path, enum top_view view,
+const char *top_stats_read(struct top_stats *s, const struct top_recording *from, enum top_view view,
                            struct top_filter *filter, uint64_t now_ms, bool *is_missing)
 {
     const struct top_visitor visitor = {.each = add_pending, .ring_end = add_ring, .ctx = s};
@@ -225,7 +225,7 @@ const char *top_stats_read(struct top_stats *s, const char *path, enum top_view 
     if (s->n_buckets)
         memset(s->buckets, 0, s->n_buckets * sizeof *s->buckets);
     top_filter_set_now(filter, now_ms);
-    const char *error = top_reader_file(path, &visitor, &s->damage, is_missing);
+    const char *error = top_reader_read(from, &visitor, &s->damage, is_missing);
     if (s->n_pending && !s->no_memory)
         (void)add_ring(s, false); /* the file has ended in a ring */
     sort_list(s);

@@ -63,7 +63,7 @@ struct top_stats {
 
 /* Reads the requests that ended in the last `filter->last_ms` milliseconds, which must not be 0, and those in flight.
  * Returns NULL, or the reason of a failure: the statistics are then empty. */
-const char *top_stats_read(struct top_stats *s, const char *path, enum top_view view,
+const char *top_stats_read(struct top_stats *s, const struct top_recording *from, enum top_view view,
                            struct top_filter *filter, uint64_t now_ms, bool *is_missing);
 /* Sorts the rows by a column, in descending order except for names. */
 void top_stats_sort(struct top_stats *s, enum top_column column);

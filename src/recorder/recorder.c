@@ -13,6 +13,12 @@ struct recorder {
     struct mk_recorder_store store;
 };
 
+/* What a worker has. */
+struct worker_recording {
+    int fd;
+    struct mk_recorder_writer *writer; /* NULL: this worker does not record */
+};
+
 MK_PLUGIN_DECLARE(recorder);
 
 /* ---- Configuration ---- */
@@ -75,13 +81,10 @@ static int master_start(struct mk_config *config, void *data)
 
 /* ---- Workers ---- */
 
-static int worker_start(struct mk_worker *worker, void *data)
+static int start_writer(struct mk_worker *worker, const struct recorder *r, struct worker_recording *own)
 {
-    struct recorder *r = data;
     const struct mk_recorder_limits limits = {.slow_ms = r->settings->slow_ms,
                                               .with_query = r->settings->query};
-    if (r->store.fd < 0)
-        return 0;
     if (!mk_recorder_store_is_whole(&r->store)) {
         mk_worker_log(worker, MK_LOG_ERROR, "recorder: %s was truncated: restart the server to record again",
                       r->settings->file.p);
@@ -94,20 +97,46 @@ static int worker_start(struct mk_worker *worker, void *data)
                       (unsigned)r->store.header.n_slots);
         return 0;
     }
-    struct mk_recorder_writer *writer = mk_recorder_writer_new(&r->store, slot, &limits);
-    if (!writer)
+    own->writer = mk_recorder_writer_new(&r->store, slot, &limits);
+    if (!own->writer)
         return -ENOMEM;
-    mk_worker_set_data(worker, &MK_PLUGIN_OF(recorder), writer);
-    const struct mk_request_observer observer = {mk_recorder_writer_begin, mk_recorder_writer_end, writer};
+    const struct mk_request_observer observer = {mk_recorder_writer_begin, mk_recorder_writer_end,
+                                                 own->writer};
     mk_worker_observe_requests(worker, &observer);
     return 0;
 }
 
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    const struct recorder *r = data;
+    if (r->store.fd < 0)
+        return 0;
+    struct worker_recording *own = mk_mem_zalloc(1, sizeof *own);
+    if (!own)
+        return -ENOMEM;
+    own->fd = r->store.fd;
+    int e = start_writer(worker, r, own);
+    if (e)
+        mk_mem_free(own);
+    else
+        mk_worker_set_data(worker, &MK_PLUGIN_OF(recorder), own);
+    return e;
+}
+
 static void worker_stop(struct mk_worker *worker, void *data)
 {
+    struct worker_recording *own = mk_worker_data(worker, &MK_PLUGIN_OF(recorder));
     (void)data;
     mk_worker_observe_requests(worker, NULL);
-    mk_recorder_writer_free(mk_worker_data(worker, &MK_PLUGIN_OF(recorder)));
+    if (own)
+        mk_recorder_writer_free(own->writer);
+    mk_mem_free(own);
+}
+
+int mk_worker_recording(const struct mk_worker *worker)
+{
+    const struct worker_recording *own = mk_worker_data(worker, &MK_PLUGIN_OF(recorder));
+    return own ? own->fd : -1;
 }
 
 MK_PLUGIN(recorder) = {

@@ -290,6 +290,11 @@ static void append_man_examples(struct mk_buf *out, const char *verb)
         {"shell", "monkey shell --json upstreams"},
         {"shell", "monkey shell upstream app drain 10.0.0.5:8080"},
         {"shell", "monkey shell upstream app add 10.0.0.6:8080 weight=2 --save"},
+        {"top", "monkey top"},
+        {"top", "monkey top --socket /run/monkey/cheetah.sock --by routes"},
+        {"top", "monkey top --once --json --by clients -n 10"},
+        {"recorder", "monkey recorder --last 5m --failed"},
+        {"recorder", "monkey recorder --socket /run/monkey/cheetah.sock --json"},
         {"build", "monkey build -o /usr/local/lib/shop.so shop.c"},
     };
     mk_buf_add(out, MK_STR(".SH EXAMPLES\n.nf\n"));
