@@ -183,7 +183,41 @@ static int json(struct duda_ctx *d)
     return 0;
 }
 
+/* /post_json?kind=struct|list|map|null|nan|both|begin|deep&type=...&field=...&redirects=N: sends JSON */
+static int post_json(struct duda_ctx *d)
+{
+    const char *kind = duda_query_or(d, "kind", "struct");
+    const struct rate rates[] = {{MK_STR("EUR"), 1.5}, {MK_STR("\"\xe4"), 2}};
+    const struct duda_entry entries[] = {{"rate", duda_value_struct(&rate_shape, rates)}, {"none", duda_value_null()}};
+    const struct mk_header field = {MK_STR("content-type"), duda_query(d, "field")};
+    const struct duda_value nan = duda_value_number(0.0 / 0.0);
+    struct duda_value deep[MK_JSON_DEPTH_MAX + 9] = {duda_value_integer(1)};
+    struct duda_http_request request = {.target = duda_query(d, "target"), .method = duda_query(d, "method"), .headers = &field,
+                                        .n_headers = field.value.p != NULL, .content_type = duda_query(d, "type"),
+                                        .max_redirects = (unsigned)number(d, "redirects", 0), .json = duda_value_struct(&rate_shape, rates)};
+    struct duda_http_response r;
+    struct duda_http_stream *s;
+    for (size_t i = 1; i < MK_LEN(deep); i++)
+        deep[i] = duda_value_list(&deep[i - 1], 1);
+    if (!strcmp(kind, "list"))
+        request.json = duda_value_structs(&rate_shape, rates, 2);
+    else if (!strcmp(kind, "map"))
+        request.json = duda_value_map(entries, 2);
+    else if (!strcmp(kind, "null"))
+        request.json = duda_value_null();
+    else if (!strcmp(kind, "nan"))
+        request.json = duda_value_list(&nan, 1);
+    else if (!strcmp(kind, "deep"))
+        request.json = deep[MK_LEN(deep) - 1];
+    else if (!strcmp(kind, "both"))
+        request.body = MK_STR("{}");
+    else if (!strcmp(kind, "begin"))
+        return tell(d, duda_http_begin(d, http(d), &request, 1, &r, &s), &r);
+    return tell(d, duda_http_fetch(d, http(d), &request, &r), &r);
+}
+
 DUDA_SERVICE(asks,
+    DUDA_GET("/post_json", post_json, "Sends JSON."),
     DUDA_ANY("/ask", ask, "Asks.", .stack = 256 << 10), DUDA_GET("/send", send_pieces, "Sends."), DUDA_PUT("/relay", relay, "Forwards the body."),
     DUDA_GET("/both", both, "Both ways."), DUDA_GET("/misuse", misuse, "Wrong calls."), DUDA_GET("/json", json, "JSON."));
 """

@@ -225,12 +225,11 @@ static const struct asset *find_asset(const struct duda_assets *all, mk_str name
     return all ? find_key(all->names, all->n, name) : NULL;
 }
 
-int duda_assets_append_url(struct duda_ctx *d, mk_str name, struct mk_buf *out)
+int duda_assets_append_url(struct duda_ctx *d, bool is_absolute, mk_str name, struct mk_buf *out)
 {
     const struct asset *a = find_asset(d->assets, name);
-    if (!a)
+    if (!a || duda_url_append_base(d, is_absolute, out))
         return -ENOENT;
-    mk_url_escape(out, duda_url_mount_prefix(d));
     mk_buf_add(out, d->assets->prefix);
     mk_buf_add_char(out, '/');
     mk_url_escape(out, mk_str_from_c(a->tagged));
@@ -240,9 +239,10 @@ int duda_assets_append_url(struct duda_ctx *d, mk_str name, struct mk_buf *out)
 mk_str duda_asset_url(struct duda_ctx *d, mk_str name)
 {
     struct mk_buf url = mk_buf_growing(1 << 16);
-    int e = duda_assets_append_url(d, name, &url);
+    int e = duda_assets_append_url(d, false, name, &url);
     if (e)
-        duda_log(d, MK_LOG_ERROR, "the service has no asset `%.*s`", MK_STR_ARG(name));
+        duda_log(d, MK_LOG_ERROR, "the service has no asset `%.*s`%s", MK_STR_ARG(name),
+                 duda_url_has_base(d, false) ? "" : " with an absolute URL: PublicUrl of [DUDA] is not set");
     mk_str copy = e || url.failed ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&url));
     mk_buf_free(&url);
     return copy;

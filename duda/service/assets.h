@@ -11,7 +11,8 @@
 bool duda_assets_load(struct mk_config *config, const struct duda_service *service,
                       const struct duda_route_table *table, const struct duda_assets **out);
 
-/* Appends the URL of the asset. Returns 0, or -ENOENT if the service has no such asset. */
-int duda_assets_append_url(struct duda_ctx *d, mk_str name, struct mk_buf *out);
+/* Appends the URL of the asset: see duda_url_append_base(). Returns 0, or -ENOENT if there is no such asset, or
+ * no base. */
+int duda_assets_append_url(struct duda_ctx *d, bool is_absolute, mk_str name, struct mk_buf *out);
 
 #endif

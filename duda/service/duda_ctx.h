@@ -60,8 +60,9 @@ struct duda_worker_ctx {
     struct duda_ctx *drain_listeners;    /* event streams, and handlers that called duda_end_on_drain() */
     struct duda_after_task *after_tasks; /* tasks that wait for the end of a request, or run after it */
     uint32_t n_after_tasks, after_tasks_max;
-    void (*count_task)(int change); /* counts these tasks for `monkey test`; NULL: not in a test */
-    struct mk_timer sse_timer;      /* sends keep-alive comments in idle event streams */
+    struct duda_start_tasks *start_tasks; /* services whose start tasks have not ended */
+    void (*count_task)(int change);       /* counts these tasks for `monkey test`; NULL: not in a test */
+    struct mk_timer sse_timer;            /* sends keep-alive comments in idle event streams */
     bool sse_timer_runs;
     uint64_t sse_timer_at;                 /* when the timer is due */
     uint32_t sse_keep_alive_ms;            /* default interval of all streams; 0: no comments */
@@ -82,6 +83,7 @@ struct duda_service_ref {
     const struct duda_share *share;               /* NULL: no shared state */
     const struct duda_metric_tables *metrics;     /* NULL: the service has no metrics */
     const struct duda_translations *translations; /* NULL: the service has none */
+    const struct service_entry *entry;
 };
 
 struct duda_crash_table;
@@ -96,13 +98,16 @@ struct duda_component;
 struct duda_lock_waiter;
 struct duda_metric_tables;
 struct duda_metrics_cache;
+struct duda_public_urls;
 struct duda_stall_detector;
+struct duda_start_tasks;
 struct duda_symbolizer;
 struct duda_topic_log;
 struct duda_topic_receiver;
 struct duda_translations;
 struct duda_middleware;
 struct duda_websocket_profile;
+struct service_entry;
 struct duda_service_session_store;
 struct duda_crash_slot;
 struct duda_crash_policy;

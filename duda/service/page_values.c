@@ -111,6 +111,12 @@ static int find_field_error(struct duda_ctx *d, mk_str field, struct duda_value 
     return 0;
 }
 
+static bool is_page_value(mk_str name)
+{
+    return mk_str_eq(name, MK_STR("user")) || mk_str_eq(name, MK_STR("flash")) ||
+           mk_str_eq(name, MK_STR("csrf_token"));
+}
+
 int duda_page_values_find(void *ctx, mk_str name, struct duda_value *out)
 {
     struct duda_page_values *values = ctx;
@@ -119,6 +125,9 @@ int duda_page_values_find(void *ctx, mk_str name, struct duda_value *out)
         return name.p ? find_field_error(values->d, name, out) : list_errors(values->d, out);
     if (name.p)
         return -ENOENT;
+    *out = duda_value_null();
+    if (!values->d->request)
+        return is_page_value(first) ? 0 : -ENOENT;
     if (mk_str_eq(first, MK_STR("user")))
         return find_user(values->d, out);
     if (mk_str_eq(first, MK_STR("flash")))

@@ -8,6 +8,8 @@
 /* The state of one rendering. */
 struct duda_page_values {
     struct duda_ctx *d;
+    bool is_absolute;      /* URLs begin with PublicUrl of [DUDA] */
+    bool lacks_public_url; /* the template contains such a URL, but PublicUrl is not set */
     bool has_flash;
     struct duda_value flash; /* taken by the first `@flash` of the page */
 };

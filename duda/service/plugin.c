@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "service/crash_report.h"
+#include "service/public_url.h"
 #include "service/readiness.h"
 #include "service/scheduler.h"
 #include "service/session_config.h"
@@ -25,6 +26,7 @@ struct section {
     uint64_t topic_memory;
     struct mk_conf_words reads, writes, ports;
     struct duda_shares shares;
+    struct duda_public_urls public_urls;
 };
 
 static const struct mk_conf_key keys[] = {
@@ -106,6 +108,16 @@ static const struct mk_conf_key keys[] = {
              "ServerName pattern count as one. Default: each service has its own state.",
      .parse = duda_shares_parse,
      .show = duda_shares_format},
+    {.name = "PublicUrl",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct section, public_urls),
+     .syntax = "URL [SERVICE...]",
+     .help = "The URL at which clients reach these services (default: all services), such as "
+             "`https://www.example.org`. The paths of [ROUTES] follow. Absolute URLs in mails, jobs and "
+             "background tasks begin with it.",
+     .parse = duda_public_urls_parse,
+     .show = duda_public_urls_format},
 };
 
 static const struct mk_conf_table table = {
@@ -198,6 +210,7 @@ static int load(struct mk_config *config, void **data)
     settings->sse_keep_alive_ms = section->sse_keep_alive_ms;
     settings->after_tasks_max = section->after_tasks_max;
     settings->shares = &section->shares;
+    settings->public_urls = &section->public_urls;
     settings->section = section;
     settings->loader = getpid();
     settings->session_config = duda_session_config_load(config);
@@ -236,9 +249,12 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     (void)h;
     if (!settings->is_checked && v->store == DUDA_SESSION_BACKEND_STORE)
         duda_store_require(config, v, "Store", v->store_name);
-    if (!settings->is_checked)
+    if (!settings->is_checked) {
         duda_shares_check(config, settings->section, settings->shares, settings->services,
                           settings->n_services);
+        duda_public_urls_check(config, settings->section, settings->public_urls, settings->services,
+                               settings->n_services);
+    }
     settings->is_checked = true;
     const uint32_t *tries = mk_config_shared(config, MK_ROUTES_DEV_MODE, sizeof *tries);
     settings->rules.tries = tries && *tries;

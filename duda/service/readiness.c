@@ -2,11 +2,12 @@
 #include <duda/readiness.h>
 #include <errno.h>
 #include <monkey/readiness.h>
+#include <sched.h>
 
 #include "service/readiness.h"
 #include "service/worker_ctx.h"
 
-enum { SERIES_MAX = 64 };
+enum { SERIES_MAX = 64, ATTEMPTS_MAX = 1000 };
 
 /* A component that is not ready. */
 struct duda_component {
@@ -74,6 +75,18 @@ static bool is_table_full(const struct mk_stat_registry *registry, unsigned tabl
     return n + 1 >= SERIES_MAX;
 }
 
+/* When several workers start at once, another one often creates the series at the same moment. */
+static uint32_t get_or_create_series(struct mk_stat_registry *registry, unsigned table,
+                                     const mk_str values[2])
+{
+    uint32_t series = mk_stat_series(registry, table, values);
+    for (unsigned i = 0; series == MK_STAT_RETRY && i < ATTEMPTS_MAX; i++) {
+        (void)sched_yield();
+        series = mk_stat_series(registry, table, values);
+    }
+    return series;
+}
+
 /* Finds the counter of the reason, or of the series `other` if the table is full. */
 static int find_cell(struct duda_worker_ctx *worker_ctx, mk_str component, mk_str reason, uint64_t **out)
 {
@@ -82,7 +95,7 @@ static int find_cell(struct duda_worker_ctx *worker_ctx, mk_str component, mk_st
     mk_str values[] = {[MK_READINESS_COMPONENT] = component, [MK_READINESS_REASON] = reason};
     if (table && is_table_full(registry, table, values))
         values[MK_READINESS_COMPONENT] = values[MK_READINESS_REASON] = MK_STR("other");
-    uint32_t series = table ? mk_stat_series(registry, table, values) : 0;
+    uint32_t series = table ? get_or_create_series(registry, table, values) : 0;
     *out = mk_worker_cells(worker_ctx->worker, series);
     return *out ? 0 : series == MK_STAT_RETRY ? -EAGAIN : -ENOSPC;
 }

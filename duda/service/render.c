@@ -102,50 +102,99 @@ static const struct duda_template *find_partial_template(void *ctx, mk_str name)
     return find_template(((struct duda_page_values *)ctx)->d, name);
 }
 
+/* Returns whether URLs have a base. Otherwise records that the rendering must fail. */
+static bool check_url_base(struct duda_page_values *values)
+{
+    bool has_base = duda_url_has_base(values->d, values->is_absolute);
+    values->lacks_public_url |= !has_base;
+    return has_base;
+}
+
 static int append_asset_url(void *ctx, mk_str name, struct mk_buf *url)
 {
-    return duda_assets_append_url(((struct duda_page_values *)ctx)->d, name, url);
+    struct duda_page_values *values = ctx;
+    return check_url_base(values) ? duda_assets_append_url(values->d, values->is_absolute, name, url) : 0;
 }
 
 static int append_url(void *ctx, mk_str route, const struct duda_entry *params, size_t n, struct mk_buf *url)
 {
-    return duda_url_append(((struct duda_page_values *)ctx)->d, route, params, n, url);
+    struct duda_page_values *values = ctx;
+    return check_url_base(values) ? duda_url_append(values->d, values->is_absolute, route, params, n, url)
+                                  : 0;
 }
 
-static int render_template(struct duda_ctx *d, const struct duda_template *t, bool is_text,
-                           const struct duda_value *value)
+static int fail_without_public_url(struct duda_ctx *d)
+{
+    static const char text[] =
+        "the template contains a URL, which must be absolute here: set PublicUrl of [DUDA]";
+    duda_log_plain(d, MK_LOG_ERROR, "%s", text);
+    return duda_reason(d, -EINVAL, "%s", text);
+}
+
+static int render_to_buf(struct duda_ctx *d, const struct duda_template *t, unsigned flags,
+                         const struct duda_value *value, struct mk_buf *out)
 {
     char reason[REASON_MAX];
     struct mk_buf error = mk_buf_fixed(reason, sizeof reason);
-    struct duda_scratch_buf page;
-    struct duda_page_values values = {.d = d};
+    struct duda_page_values values = {.d = d, .is_absolute = flags & DUDA_RENDER_ABSOLUTE_URLS};
     const struct duda_render_options how = {.find_partial = find_partial_template,
                                             .ctx = &values,
                                             .strict = duda_memory_is_dev_mode(d->worker_ctx),
                                             .asset_url = append_asset_url,
                                             .find_global = duda_page_values_find,
                                             .url_for = append_url};
-    int e = duda_scratch_buf_begin(d, &page, PAGE_MAX);
-    if (e)
-        return e;
-    e = duda_template_render(t, value, &how, &page.buf, &error);
+    int e = duda_template_render(t, value, &how, out, &error);
     if (error.len && e != -ECANCELED)
         duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
     if (e == -ENOENT)
         e = -EINVAL; /* a bug in the service; -ENOENT would become a 404 */
+    return !e && values.lacks_public_url ? fail_without_public_url(d) : e;
+}
+
+static int render_template(struct duda_ctx *d, const struct duda_template *t, bool is_text,
+                           const struct duda_value *value)
+{
+    struct duda_scratch_buf page;
+    int e = duda_scratch_buf_begin(d, &page, PAGE_MAX);
+    if (e)
+        return e;
+    e = render_to_buf(d, t, 0, value, &page.buf);
     if (!e)
         e = is_text ? duda_write(d, mk_buf_str(&page.buf)) : duda_html(d, mk_buf_str(&page.buf));
     duda_wait_end(&page.wait);
     return e;
 }
 
-int duda_render(struct duda_ctx *d, const char *name, struct duda_value value)
+static const struct duda_template *require_template(struct duda_ctx *d, const char *name)
 {
     const struct duda_template *t = find_template(d, mk_str_from_c(name));
-    if (t)
-        return render_template(d, t, mk_str_ends(mk_str_from_c(name), MK_STR(".txt")), &value);
-    duda_log_plain(d, MK_LOG_ERROR, "the service has no template templates/%s", name);
-    return -EINVAL; /* a bug in the service; -ENOENT would become a 404 */
+    if (!t)
+        duda_log_plain(d, MK_LOG_ERROR, "the service has no template templates/%s", name);
+    return t;
+}
+
+int duda_render(struct duda_ctx *d, const char *name, struct duda_value value)
+{
+    const struct duda_template *t = require_template(d, name);
+    bool is_text = mk_str_ends(mk_str_from_c(name), MK_STR(".txt"));
+    return t ? render_template(d, t, is_text, &value)
+             : -EINVAL; /* a bug in the service; -ENOENT would become a 404 */
+}
+
+int duda_render_to_string(struct duda_ctx *d, const char *name, struct duda_value value, unsigned flags,
+                          mk_str *out)
+{
+    struct duda_scratch_buf text;
+    const struct duda_template *t = require_template(d, name);
+    *out = MK_STR_NULL;
+    int e = t ? duda_scratch_buf_begin(d, &text, PAGE_MAX) : -EINVAL;
+    if (e)
+        return e;
+    e = render_to_buf(d, t, flags, &value, &text.buf);
+    if (!e)
+        *out = duda_strdup(d, mk_buf_str(&text.buf));
+    duda_wait_end(&text.wait);
+    return e || out->p ? e : -ENOMEM;
 }
 
 /* A template that is used once. */

@@ -464,6 +464,7 @@ static void add_table_entry(struct route_table_builder *m, struct walk_route_tab
         s->host = mk_str_from_c(r->path);
         break;
     case DUDA_IS_START:
+    case DUDA_IS_START_TASK:
     case DUDA_IS_STOP:
     default:
         break;

@@ -13,6 +13,7 @@
 #include "service/error_hook.h"
 #include "service/memory.h"
 #include "service/metrics.h"
+#include "service/public_url.h"
 #include "service/render.h"
 #include "service/request_ctx.h"
 #include "service/route_conflicts.h"
@@ -23,6 +24,7 @@
 #include "service/session_config.h"
 #include "service/share.h"
 #include "service/span.h"
+#include "service/start_tasks.h"
 #include "service/topic_load.h"
 #include "service/translations.h"
 #include "service/url.h"
@@ -176,6 +178,8 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     if (!service_entry)
         return -ENOMEM;
     service_entry->service = service;
+    service_entry->has.entry = service_entry;
+    service_entry->public_url = duda_public_urls_find(duda->public_urls, mk_str_from_c(service->name));
     if (!bind_state_scope(config, duda, service, &service_entry->has) ||
         !duda_topics_load(config, duda, service) ||
         !duda_metrics_load(config, service, &service_entry->has.metrics))
@@ -208,6 +212,8 @@ bool duda_service_bind(const struct duda_service *service, const struct mk_conf_
         return true; /* failed to load; already reported */
     mount->service_entry = service_entry;
     mount->prefix = duda_mount_prefix(mk_conf_ctx_key(conf_ctx));
+    if (!service_entry->named)
+        service_entry->mount_prefix = mount->prefix;
     service_entry->named = true;
     return true;
 }
@@ -315,15 +321,17 @@ int duda_service_start(struct mk_worker *worker, void *data)
             return e;
         }
     }
-    return 0;
+    return duda_start_tasks_begin(worker_ctx, service_entry);
 }
 
 void duda_service_stop(struct mk_worker *worker, void *data)
 {
     const struct service_entry *service_entry = data;
     const struct duda_routes *routes = service_entry->service->routes;
-    if (duda_worker_ctx(worker))
+    if (duda_worker_ctx(worker)) {
+        duda_start_tasks_cancel(duda_worker_ctx(worker), service_entry);
         duda_after_response_cancel(duda_worker_ctx(worker), &service_entry->has);
+    }
     for (size_t i = 0; i < routes->n; i++)
         if (duda_routes_at(routes, i)->kind == DUDA_IS_STOP)
             duda_routes_at(routes, i)->stop(worker);

@@ -13,8 +13,10 @@ struct service_entry {
     const struct duda_templates *templates;
     const struct duda_assets *assets; /* NULL: none */
     struct duda_service_ref has;
-    bool named;      /* used in at least one [ROUTES] */
-    bool is_checked; /* warn_without_csrf_check() has checked the service */
+    mk_str public_url;   /* PublicUrl of [DUDA], without a slash at the end; absent: none */
+    mk_str mount_prefix; /* of the first [ROUTES] that mounts the service */
+    bool named;          /* used in at least one [ROUTES] */
+    bool is_checked;     /* warn_without_csrf_check() has checked the service */
 };
 
 /* The mount point of a service. */

@@ -8,6 +8,7 @@
 #include "service/memory.h"
 #include "service/route_table.h"
 #include "service/scheduler.h"
+#include "service/service_entry.h"
 #include "service/task_create.h"
 #include "service/worker_ctx.h"
 
@@ -70,6 +71,10 @@ int duda_task_create(struct duda_worker_ctx *worker_ctx, const struct duda_task 
     k->d.on_task_end = task->on_end;
     k->d.task_end_ctx = task->ctx;
     k->d.owner = task->owner ? task->owner : spawning_service(worker_ctx);
+    if (k->d.owner) {
+        k->d.templates = k->d.owner->entry->templates;
+        k->d.assets = k->d.owner->entry->assets;
+    }
     assign_task_id(k);
     k->d.output = DUDA_OUTPUT_TUNNEL; /* only duda_wake() resumes a background task */
     int e = duda_scheduler_create_fiber(&k->d);
@@ -79,6 +84,13 @@ int duda_task_create(struct duda_worker_ctx *worker_ctx, const struct duda_task 
     }
     *out = &k->d;
     return 0;
+}
+
+void duda_task_set_place(struct duda_ctx *task, const char *file, int line)
+{
+    struct task_run *k = (struct task_run *)task;
+    k->route.file = file;
+    k->route.line = line;
 }
 
 int duda_task_spawn_sized(struct mk_worker *worker, const struct duda_task *task, size_t task_size,

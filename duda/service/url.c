@@ -21,6 +21,7 @@ struct url_builder {
     mk_str name;
     const struct duda_entry *params;
     size_t n;
+    bool is_absolute;
     uint64_t used; /* bit set: the parameters that the pattern contains */
     struct mk_buf out;
 };
@@ -71,7 +72,7 @@ static const struct duda_route_entry *find_route(struct url_builder *u)
 {
     char text[PROBLEM_SIZE] = "there is no such route";
     const struct duda_route_entry *other,
-        *found = find_named_route(u->d->route_entry->table, u->name, &other);
+        *found = find_named_route(u->d->owner ? u->d->owner->entry->table : NULL, u->name, &other);
     if (found && !other)
         return found;
     if (found)
@@ -237,6 +238,16 @@ static bool is_digits(mk_str text)
 
 /* ---- The path ---- */
 
+int duda_url_append_base(struct duda_ctx *d, bool is_absolute, struct mk_buf *out)
+{
+    if (!duda_url_has_base(d, is_absolute))
+        return -ENOENT;
+    if (is_absolute || !d->request)
+        mk_buf_add(out, d->owner->entry->public_url);
+    mk_url_escape(out, d->request ? duda_url_mount_prefix(d) : d->owner->entry->mount_prefix);
+    return 0;
+}
+
 static bool find_param(struct url_builder *u, mk_str name, mk_str *value)
 {
     for (size_t i = 0; i < u->n; i++)
@@ -304,8 +315,9 @@ static bool build_url(struct url_builder *u)
     const struct duda_route_entry *entry = find_route(u);
     bool good =
         entry && (u->n <= PARAMS_MAX || report_problem(u, "there are more than 64 parameters", MK_STR_NULL));
-    if (good)
-        mk_url_escape(&u->out, duda_url_mount_prefix(u->d));
+    good = good &&
+           (duda_url_append_base(u->d, u->is_absolute, &u->out) == 0 ||
+            report_problem(u, "PublicUrl of [DUDA] is not set, so there is no absolute URL", MK_STR_NULL));
     good = good && add_path(u, entry->pattern) && add_query(u);
     if (good && u->out.failed)
         (void)report_problem(u, "the URL is too long, or memory is exhausted", MK_STR_NULL);
@@ -325,24 +337,54 @@ mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value para
     return url;
 }
 
-mk_str duda_mount_url(struct duda_ctx *d, mk_str path)
+static bool is_path_url(mk_str url)
 {
-    mk_str prefix = duda_url_mount_prefix(d);
-    if (!prefix.len || !mk_str_starts(path, MK_STR("/")) || mk_str_starts(path, MK_STR("//")))
-        return path;
-    struct mk_buf out = mk_buf_growing(URL_MAX);
-    mk_url_escape(&out, prefix);
-    mk_buf_add(&out, path);
-    mk_str url = out.failed ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&out));
-    mk_buf_free(&out);
+    return mk_str_starts(url, MK_STR("/")) && !mk_str_starts(url, MK_STR("//"));
+}
+
+/* Returns the base followed by the path; absent, with an entry in the log, if there is no base. */
+static mk_str join_base_and_path(struct duda_ctx *d, const char *caller, int base_error, struct mk_buf *base,
+                                 mk_str path)
+{
+    if (base_error)
+        duda_log(d, MK_LOG_ERROR, "%s(): PublicUrl of [DUDA] is not set, so there is no absolute URL",
+                 caller);
+    mk_buf_add(base, path);
+    mk_str url = base_error || base->failed ? MK_STR_NULL : duda_strdup(d, mk_buf_str(base));
+    mk_buf_free(base);
     return url;
 }
 
-int duda_url_append(struct duda_ctx *d, mk_str name, const struct duda_entry *params, size_t n,
-                    struct mk_buf *out)
+mk_str duda_mount_url(struct duda_ctx *d, mk_str path)
 {
-    struct url_builder u = {
-        .d = d, .caller = "url_for", .name = name, .params = params, .n = n, .out = mk_buf_growing(URL_MAX)};
+    struct mk_buf base = mk_buf_growing(URL_MAX);
+    if (!is_path_url(path))
+        return path;
+    int e = duda_url_append_base(d, false, &base);
+    return !e && !base.len ? path : join_base_and_path(d, "duda_mount_url", e, &base, path);
+}
+
+mk_str duda_absolute_url(struct duda_ctx *d, mk_str path)
+{
+    struct mk_buf base = mk_buf_growing(URL_MAX);
+    bool has_base = duda_url_has_base(d, true);
+    if (!is_path_url(path))
+        return path;
+    if (has_base)
+        mk_buf_add(&base, d->owner->entry->public_url);
+    return join_base_and_path(d, "duda_absolute_url", has_base ? 0 : -ENOENT, &base, path);
+}
+
+int duda_url_append(struct duda_ctx *d, bool is_absolute, mk_str name, const struct duda_entry *params,
+                    size_t n, struct mk_buf *out)
+{
+    struct url_builder u = {.d = d,
+                            .caller = "url_for",
+                            .name = name,
+                            .params = params,
+                            .n = n,
+                            .is_absolute = is_absolute,
+                            .out = mk_buf_growing(URL_MAX)};
     bool good = build_url(&u);
     if (good)
         mk_buf_add(out, mk_buf_str(&u.out));

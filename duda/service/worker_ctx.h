@@ -30,6 +30,7 @@ struct duda_plugin_config {
     struct duda_data_checks data_checks;
     const void *section; /* [DUDA] */
     const struct duda_shares *shares;
+    const struct duda_public_urls *public_urls;
     mk_str services[DUDA_SERVICES_MAX];
     mk_str scopes[DUDA_SERVICES_MAX]; /* one per service */
     const struct duda_service *loaded[DUDA_SERVICES_MAX];

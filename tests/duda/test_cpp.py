@@ -59,7 +59,7 @@ static int start(mk_worker *)
 static void stop(mk_worker *) {}
 
 DUDA_ROUTES(inner, DUDA_REQUIRE(is_staff, 403), DUDA_BEFORE(before), DUDA_GET("/page", show));
-DUDA_SERVICE(plain, DUDA_HOST("a"), DUDA_HOST(""), DUDA_START(start), DUDA_STOP(stop),
+DUDA_SERVICE(plain, DUDA_HOST("a"), DUDA_HOST(""), DUDA_START(start), DUDA_START_TASK(show), DUDA_STOP(stop),
     DUDA_GROUP("/staff", inner), DUDA_ANY("/x", show, "Shows."));
 """
 MACROS = r"""
@@ -205,7 +205,7 @@ static bool is_staff(duda_ctx *d)
 }
 
 DUDA_ROUTES(inner, DUDA_REQUIRE(is_staff, 403), DUDA_GET("/page", show, "Staff only."));
-DUDA_SERVICE(cpp, DUDA_GET("/", show, "The root."), DUDA_GET("/deep", show, "A larger stack.", .stack = 131072),
+DUDA_SERVICE(cpp, DUDA_GET("/", show, "The root."), DUDA_START_TASK(show, .stack = 131072), DUDA_GET("/deep", show, "A larger stack.", .stack = 131072),
     DUDA_GROUP("/staff", inner, "For staff."), DUDA_POST("/places", create, "Creates a place."));
 """
 

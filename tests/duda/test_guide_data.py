@@ -92,6 +92,7 @@ static int show_all(struct duda_ctx *d, struct duda_sql_db *db)
 SHOWN |= {
     "backup": ("Streaming request bodies", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", backup, ""));'),
     "rates": ("JSON", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
+    "orders": ("JSON", 1, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", order, ""));'),
     "files": ("Access tokens", 0, ["oidc", "http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show_files, ""));'),
 }
 SHOWN |= {
@@ -126,7 +127,7 @@ def test_every_code_block_is_tested():
         {heading: 1 + max(index for other, index, *_ in SHOWN.values() if other == heading) for heading, *_ in SHOWN.values()}
 
 
-@pytest.mark.parametrize("name", ["backup", "rates", "files"])
+@pytest.mark.parametrize("name", ["backup", "rates", "orders", "files"])
 def test_code_blocks_that_run_in_other_tests_compile(tmp_path, name):
     """These blocks are only compiled here: the tests of the packages http and oidc run similar handlers."""
     assert build(tmp_path, name)

@@ -201,6 +201,48 @@ SAID = [
 ]
 
 
+def test_http_sends_json(monkey, site):
+    with Backend() as backend:
+        server = start(monkey, site, backend.address)
+
+        def sent(query=""):
+            status, _, body = server.get(f"/post_json?{query}").text.partition(" ")
+            assert status == "200", body
+            request = json.loads(body)
+            types = [value for name, value in request["fields"] if name.lower() == "content-type"]
+            return request["method"], types, request["body"]
+
+        one, two = '{"of":"EUR","rate":1.5}', '{"of":"\\"ä","rate":2}'
+        assert sent() == ("POST", ["application/json"], one)
+        assert sent("method=PATCH&type=application/merge-patch%2Bjson") == ("PATCH", ["application/merge-patch+json"], one)
+        assert sent("field=text/x") == ("POST", ["text/x"], one), "a header replaces the default type, whatever its case"
+        method, types, body = sent("kind=list")
+        assert json.loads(body) == [json.loads(one), json.loads(two)]
+        assert sent("kind=map")[2] == '{"rate":%s,"none":null}' % one
+        assert sent("kind=nan")[2] == "[null]"
+        assert sent("kind=deep")[2].strip("[]") == "null", "deeper values become null"
+        assert sent("kind=null") == ("GET", [], ""), "null is no body"
+        n = len(backend.requests)
+        assert server.get("/post_json?kind=both").text == "22 [HTTP_CLIENT] main: the request has both body and json"
+        assert server.get("/post_json?kind=begin").text.startswith("22 [HTTP_CLIENT] main")
+        assert len(backend.requests) == n
+
+
+@pytest.mark.parametrize("code, request_line", [(307, "POST"), (308, "POST"), (302, "GET"), (303, "GET")])
+def test_http_redirects_repeat_json(monkey, site, code, request_line):
+    def reply(request):
+        return response("", f"{code} Moved", [("Location", "/there")]) if request.target == "/here" else echo(request)
+
+    with Backend(reply) as backend:
+        server = start(monkey, site, backend.address)
+        request = json.loads(server.get("/post_json?target=/here&redirects=1").text[4:])
+        fields = {name.lower(): value for name, value in request["fields"]}
+        repeats = request_line == "POST"
+        assert (request["target"], request["method"]) == ("/there", request_line)
+        assert request["body"] == ('{"of":"EUR","rate":1.5}' if repeats else "")
+        assert fields.get("content-type") == ("application/json" if repeats else None)
+
+
 def test_http_json_checks_type_and_syntax(monkey, site):
     def reply(request):
         if request.target == "/untyped":

@@ -38,6 +38,101 @@ DUDA_SERVICE(shop, DUDA_START(start), DUDA_GET("/load", load), DUDA_GET("/set", 
 """
 
 
+STARTS = r"""
+#include <duda.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a start task does: the folder contains a file "NAME" with one of these words. */
+static int act(struct duda_ctx *d, const char *name)
+{
+    int e = 0;
+    while (!e && access(duda_sprintf(d, "FOLDER/%s.wait", name).p, F_OK) == 0)
+        e = duda_sleep(d, 5);
+    if (e)
+        duda_log(d, MK_LOG_WARN, "%s ended by %d", name, e);
+    if (access(duda_sprintf(d, "FOLDER/%s.fail", name).p, F_OK) == 0)
+        return duda_reason(d, -ECONNREFUSED, "no %s", name);
+    if (access(duda_sprintf(d, "FOLDER/%s.crash", name).p, F_OK) == 0)
+        *(volatile int *)8 = 1;
+    return e;
+}
+
+static int first(struct duda_ctx *d) { return act(d, "first"); }
+static int second(struct duda_ctx *d) { return act(d, "second"); }
+static int hello(struct duda_ctx *d) { return duda_printf(d, "worker %u\n", mk_worker_index(duda_worker(d))); }
+
+DUDA_SERVICE(shop, DUDA_START_TASK(first), DUDA_START_TASK(second, .stack = 256 << 10), DUDA_GET("/", hello));
+"""
+
+
+@pytest.fixture
+def starts(monkey, tmp_path):
+    def run(*files, **how):
+        for name in files:
+            (tmp_path / name).touch()
+        source = STARTS.replace("FOLDER", str(tmp_path))
+        return monkey(plugins=["metrics", services.build(tmp_path, "shop", source)], top=KEYS, **how)
+
+    return run
+
+
+def not_ready(server):
+    return sorted((labels["component"], labels["reason"], int(n))
+                  for labels, n in parse(server.get("/metrics").text).all("monkey_component_not_ready") if n)
+
+
+def test_worker_is_ready_after_its_start_tasks(starts, tmp_path):
+    server = starts("first.wait", "second.wait", workers=2)
+    assert not_ready(server) == [("shop.first", "starting", 2), ("shop.second", "starting", 2)]
+    reply = server.get("/readyz")
+    assert reply.status == 503 and reply.text in ("not ready: shop.first: starting\n", "not ready: shop.second: starting\n")
+    assert server.get("/").status == 200, "the worker serves requests nevertheless"
+    (tmp_path / "second.wait").unlink()
+    (tmp_path / "first.wait").unlink()
+    wait_until(lambda: not_ready(server) == [], "both tasks have ended in both workers")
+    assert {server.get("/readyz").status for _ in range(8)} == {200}
+
+
+def test_start_tasks_run_one_after_the_other(starts, tmp_path):
+    server = starts("first.wait", "second.fail")
+    assert not_ready(server) == [("shop.first", "starting", 1), ("shop.second", "starting", 1)], "the second task has not run yet"
+    (tmp_path / "first.wait").unlink()
+    wait_until(lambda: not_ready(server) == [("shop.second", "failed: Connection refused", 1)], "only the second task fails")
+
+
+def test_failed_start_task_runs_again(starts, tmp_path):
+    server = starts("first.fail")
+    wait_until(lambda: not_ready(server) == [("shop.first", "failed: Connection refused", 1), ("shop.second", "starting", 1)], "it fails")
+    server.err.wait_for(r"the start task first\(\) in .*shop.c:\d+ returned -ECONNREFUSED .*; the next attempt is in 1 s")
+    (tmp_path / "first.fail").unlink()
+    wait_until(lambda: server.get("/readyz").status == 200, "the next attempt succeeds")
+
+
+@pytest.mark.processes("the test reloads the server")
+def test_new_workers_of_a_reload_run_start_tasks(starts, tmp_path):
+    server = starts(workers=2)
+    wait_until(lambda: not_ready(server) == [], "ready")
+    (tmp_path / "first.wait").touch()
+    server.tell(signal.SIGHUP)
+    wait_until(lambda: not_ready(server) == [("shop.first", "starting", 2), ("shop.second", "starting", 2)], "the new workers start")
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("first ended by -125")  # the start task of a worker that drains is cancelled
+    wait_until(lambda: not_ready(server) == [("shop.first", "starting", 2), ("shop.second", "starting", 2)], "only the newest workers count")
+    (tmp_path / "first.wait").unlink()
+    wait_until(lambda: not_ready(server) == [], "ready again")
+
+
+@pytest.mark.processes("the embedding program handles crash signals")
+def test_start_task_that_crashes_is_suspended(starts, tmp_path):
+    server = starts("first.crash")
+    server.err.wait_for("the start task first.* returned -EAGAIN")
+    assert not_ready(server) == [("shop.first", "failed: Resource temporarily unavailable", 1), ("shop.second", "starting", 1)]
+    assert server.get("/").status == 200, "the worker lives, although its start task has crashed"
+    server.allow("Sanitizer", "was killed by signal", "exited unexpectedly")
+
+
 @pytest.fixture
 def shop(monkey, tmp_path, socket_folder):  # noqa: F811
     socket = socket_folder / "sock"

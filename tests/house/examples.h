@@ -61,6 +61,7 @@ ssize_t n, (*read_more)(char *p, size_t cap) = NULL;
 mk_str content;
 struct duda_gzip_stream *z = NULL;
 /* ---- duda/http.h ---- */
+struct person person;
 struct rate {
     double eur;
 };
@@ -115,6 +116,9 @@ int send_all_orders(struct duda_ctx *context, struct duda_sql_db *base);
 struct duda_sql_db *db = NULL;
 struct duda_sql_result result;
 struct duda_postgres_copy *copy = NULL;
+/* ---- duda/readiness.h ---- */
+struct duda_sql_db *db = NULL;
+struct duda_sql_result result;
 /* ---- duda/redis.h ---- */
 mk_str key, last;
 struct duda_redis *redis = NULL;
@@ -137,7 +141,8 @@ bool is_staff(struct duda_ctx *context);
 int begin(struct duda_ctx *context);
 void rollback(struct duda_ctx *context);
 int commit(struct duda_ctx *context);
-duda_fn create;
+duda_fn create, list_prices;
+int fetch_prices(struct duda_ctx *context, mk_str *text), keep_prices(mk_str text);
 int (*show_user)(struct duda_ctx *);
 /* ---- duda/middleware.h ---- */
 struct user {

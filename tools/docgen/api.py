@@ -76,7 +76,7 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | flash message | `flash()`, connect-flash | duda_flash(), duda_flash_redirect(), duda_flash_take() |
 | CSRF token | csurf, Flask-WTF | duda_csrf_token(), duda_csrf_check() |
 | password hash, JWT | bcrypt, PyJWT | duda_password_hash(), duda_jwt_verify() |
-| template, view, layout | `render_template()`, `res.render()`, Jinja, EJS, Mustache | duda_render() |
+| template, view, layout | `render_template()`, `res.render()`, Jinja, EJS, Mustache | duda_render(), duda_render_to_string() |
 | form with errors, shown again | WTForms, `validate_on_submit()`, express-validator | duda_render_form(), duda_bind_form_or_render() |
 | translation, i18n, localization, language | i18next, Flask-Babel, gettext | duda_translate(), duda_translations(), duda_language() |
 | server-sent events, WebSocket | `EventSource`, ws | duda_sse_send(), duda_websocket_open() |
@@ -94,7 +94,7 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | download (Content-Disposition) | `res.download()`, `as_attachment` | duda_attachment(), duda_send_file() |
 | ETag, conditional request, 304, range | `req.fresh`, `conditional=True` | duda_auto_etag(), duda_check_preconditions(), duda_make_conditional() |
 | rate limit, token bucket, quota | express-rate-limit, slowapi | struct duda_route, duda_store_rate_limit(), duda_store_token_bucket() |
-| URL of a route, URL with another query | `url_for()`, `reverse()` | duda_url_for(), duda_url_with_query() |
+| URL of a route, URL with another query | `url_for()`, `reverse()` | duda_url_for(), duda_absolute_url(), duda_url_with_query() |
 | pagination, pages of a list, Link header, cursor | `paginate()`, express-paginate, fastapi-pagination | duda_page_read(), duda_page_links(), duda_cursor_new() |
 | CORS | cors, Flask-CORS | DUDA_CORS(), struct duda_cors |
 | cache with TTL | Flask-Caching | duda_store_get(), duda_store_set() |
@@ -104,7 +104,7 @@ that you know; [From Express, Flask and FastAPI](../guide/from-web-frameworks.md
 | escape HTML (XSS) | `escape()` | duda_html_escape() |
 | log a message, logger, structured log, request ID | `app.logger`, winston, morgan | duda_log(), duda_log_fields(), duda_request_id() |
 | metrics, counter, histogram | prom-client, prometheus_client | DUDA_COUNTER(), DUDA_GAUGE(), DUDA_HISTOGRAM() |
-| startup, shutdown, lifespan | `lifespan`, `on_event` | DUDA_START(), DUDA_STOP() |
+| startup, shutdown, lifespan | `lifespan`, `on_event` | DUDA_START(), DUDA_STOP(), DUDA_START_TASK() |
 | graceful shutdown, drain | terminus, `server.close()`, `SIGTERM` | duda_end_on_drain(), duda_is_draining() |
 | readiness, health check, probe | terminus, `/healthz` | duda_set_readiness() |
 | config value, environment variable, secret | `process.env`, `app.config` | duda_settings(), duda_secret() |

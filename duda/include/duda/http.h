@@ -80,6 +80,10 @@ struct duda_http_request {
     /** An absolute URL (http or https) instead of `target`: on the section's Server, or on a host in
      * AllowHosts. */
     mk_str url;
+    /** A JSON body instead of `body`: duda_value_struct(&schema, &object), duda_value_members(...), or any
+     * other value but null, which is none. Its Content-Type is application/json, unless content_type or
+     * `headers` sets another one. Only the call reads the value. Must be null for duda_http_begin(). */
+    struct duda_value json;
 };
 
 /** A response. It lives until the handler returns, and all strings are NUL-terminated. */
@@ -106,6 +110,14 @@ struct duda_http_response {
  *     if (response.status == 200)
  *         ...
  *
+ * A JSON body is a value, or a struct with a schema:
+ *
+ *     const struct duda_http_request request = {
+ *         .target = MK_STR("/orders"),
+ *         .json = duda_value_members({"item", duda_value_cstr("tea")}, {"count", duda_value_integer(2)})};
+ *     const struct duda_http_request update = {
+ *         .method = MK_STR("PUT"), .target = MK_STR("/people/7"), .json = duda_value_struct(&person_schema, &person)};
+ *
  * The request has the header X-Request-Id with duda_request_id(), unless request->headers contains this
  * header or SendRequestId is off.
  *
@@ -123,7 +135,8 @@ struct duda_http_response {
  * host of request->url, or its address; -EBUSY: the server is overloaded, or too many hosts are in use;
  * -EPROTO: an invalid response, or a malformed compressed body; -EMSGSIZE: the body exceeds MaxBodySize, or
  * the request has more than DUDA_HTTP_HEADERS_MAX headers; -EINVAL: the request is invalid, for example
- * because a header contains a line break, or the URL contains a user name; -ENOMEM; or the error of a failed
+ * because a header contains a line break, the URL contains a user name, or both `body` and `json` are set;
+ * -ENOMEM; or the error of a failed
  * wait. Idempotent requests (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) are retried on another server or
  * connection if the first one fails before its response starts.
  */
@@ -182,7 +195,7 @@ MK_API void duda_http_close(struct duda_http_stream *stream);
  *     if (e >= 0 && n >= 0)
  *         e = duda_http_end(d, stream);
  *
- * Returns the errors of duda_http_fetch(), or -EINVAL: request->body or request->max_redirects is set.
+ * Returns the errors of duda_http_fetch(), or -EINVAL: request->body, request->json or request->max_redirects is set.
  */
 MK_API int duda_http_begin_sized(struct duda_ctx *d, struct duda_http_client *http,
                                  const struct duda_http_request *request, size_t request_size, int64_t length,

@@ -20,15 +20,14 @@ enum { DUDA_COMPONENT_MAX = 32, DUDA_NOT_READY_REASON_MAX = 96 };
  * constants, because each combination of component and reason is a series in the statistics, which has room
  * for 63 of them; further ones share a series named `other`.
  *
- *     static int start(struct mk_worker *worker)
- *     {
- *         return duda_set_readiness(worker, "prices", "loading");
- *     }
- *     ...
- *     duda_set_readiness(duda_worker(d), "prices", NULL);
+ *     int e = duda_sql_query(d, db, &result, "SELECT 1");
+ *     duda_set_readiness(duda_worker(d), "database", e ? "unreachable" : NULL);
+ *
+ * For work at startup, use DUDA_START_TASK(): its component, such as `shop.load_prices`, is not ready until the
+ * work is done.
  *
  * Returns 0; -EINVAL: the name is empty; -ENOSPC: the statistics are full; -ENOMEM; or -EAGAIN: another
- * worker is creating the same series, so call the function again.
+ * worker is creating the same series and has not finished.
  */
 MK_API int duda_set_readiness(struct mk_worker *worker, const char *component, const char *reason);
 

@@ -41,6 +41,24 @@ extern "C" {
  * session store is unavailable, duda_render() returns that error.
  */
 MK_API int duda_render(struct duda_ctx *d, const char *name, struct duda_value value);
+/** Flag of duda_render_to_string(): URLs are absolute. */
+enum { DUDA_RENDER_ABSOLUTE_URLS = 1 };
+/**
+ * Renders a template into a string, for mails, messages and parts of a page. Works in background tasks and jobs as
+ * well. There, or with the flag DUDA_RENDER_ABSOLUTE_URLS, the URLs of `{{url_for}}` and of assets are absolute:
+ * they begin with `PublicUrl` of [DUDA]. Without a request, `@user`, `@csrf_token` and `@flash` are null.
+ *
+ *     mk_str text;
+ *     const struct duda_value values = duda_value_members({"id", duda_value_integer(7)});
+ *     int e = duda_render_to_string(d, "mail.txt", values, DUDA_RENDER_ABSOLUTE_URLS, &text);
+ *
+ * Values in a text file need three braces, because two escape for HTML: `{{{name}}}`, `{{{url_for "issue" id=id}}}`.
+ *
+ * Sets *out to the text, which lives until the handler returns. Returns 0; -EINVAL, with an entry in the error log:
+ * there is no such template, or its URLs must be absolute and `PublicUrl` is not set; or another negative errno value.
+ */
+MK_API int duda_render_to_string(struct duda_ctx *d, const char *name, struct duda_value value,
+                                 unsigned flags, mk_str *out) MK_API_MUST_USE;
 /** Renders a template given as text, which is compiled for this call. */
 MK_API int duda_render_text(struct duda_ctx *d, mk_str text, struct duda_value value);
 

@@ -92,6 +92,7 @@ enum duda_route_kind {
     DUDA_IS_AROUND,
     DUDA_IS_CORS,
     DUDA_IS_ERROR,
+    DUDA_IS_START_TASK,
 };
 
 /** Maximum stack size in bytes. Allocate larger data on the heap. */
@@ -397,6 +398,23 @@ enum { DUDA_NEXT = 0x4e455854 };
     {.kind = DUDA_IS_START, .name = #function, .file = __FILE__, .line = __LINE__, .start = function}
 #define DUDA_STOP(function)                                                                                  \
     {.kind = DUDA_IS_STOP, .name = #function, .file = __FILE__, .line = __LINE__, .stop = function}
+/**
+ * A start task: each worker runs the function at startup, after the DUDA_START() functions, as a background task
+ * (see duda/task.h), so it may wait: to load a cache or check a database. Until it returns 0, the worker is not
+ * ready (see duda/readiness.h), but serves the requests that it gets. Options: `.stack`, `.deadline_ms`.
+ *
+ *     static int load_prices(struct duda_ctx *d)
+ *     {
+ *         mk_str text;
+ *         int e = fetch_prices(d, &text); // waits
+ *         return e ? e : keep_prices(text);
+ *     }
+ *     DUDA_SERVICE(shop, DUDA_START_TASK(load_prices), DUDA_GET("/", list_prices, "Lists the prices."));
+ *
+ * The tasks of a service run one after the other. After an error, which is logged, the same task runs again after
+ * a second, and then after twice the delay each time, up to a minute.
+ */
+#define DUDA_START_TASK(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_START_TASK, __VA_ARGS__, )
 /* clang-format on */
 
 /**

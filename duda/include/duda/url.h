@@ -27,9 +27,10 @@ extern "C" {
  *     };
  *     mk_str url = duda_url_for(d, "show_item", duda_value_map(params, 2)); // "/shop/items/7?tab=a%26b"
  *
- * Returns a path that is valid until the handler returns. The result is absent, and the error log says why,
- * if there is no such route, if several patterns have this name, or if a parameter is missing or invalid. It
- * is also absent if memory is exhausted. If `name` is a string literal and no route, or more than one pattern,
+ * Returns a path; in a background task or a job, which has no request, an absolute URL that begins with `PublicUrl`
+ * of [DUDA]. It is valid until the handler returns. The result is absent, and the error log says why,
+ * if there is no such route, if several patterns have this name, if a parameter is missing or invalid, or if
+ * a task needs `PublicUrl` and it is not set. It is also absent if memory is exhausted. If `name` is a string literal and no route, or more than one pattern,
  * has this name, the server already warns when it loads a service in C.
  */
 MK_API mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value params) MK_API_MUST_USE;
@@ -64,6 +65,18 @@ struct duda_url_use {
  * The result is valid until the handler returns, and absent if memory is exhausted.
  */
 MK_API mk_str duda_mount_url(struct duda_ctx *d, mk_str path) MK_API_MUST_USE;
+
+/**
+ * Returns the absolute URL of a path on this site, such as a result of duda_url_for(), for mails and feeds: the path
+ * after `PublicUrl` of [DUDA]. An absolute URL is returned unchanged. The host in the request is not used, because
+ * a client may send any host.
+ *
+ *     mk_str url = duda_absolute_url(d, duda_url_for(d, "show_item", duda_value_members({"id", duda_value_integer(7)})));
+ *
+ * The result is valid until the handler returns. It is absent if memory is exhausted or, with an entry in the error
+ * log, if `PublicUrl` is not set.
+ */
+MK_API mk_str duda_absolute_url(struct duda_ctx *d, mk_str path) MK_API_MUST_USE;
 
 /**
  * Builds the URL of this request with one query parameter changed, for links to another page, sort order or

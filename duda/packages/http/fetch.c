@@ -31,8 +31,9 @@ static int run_request(struct duda_http_stream *stream, const struct duda_http_r
                        struct duda_http_response *response)
 {
     struct duda_http_request current = *request;
-    for (;;) {
-        int e = http_stream_start(stream, &current, NULL, 0, response);
+    int e = http_stream_write_json(stream, &current);
+    while (!e) {
+        e = http_stream_start(stream, &current, NULL, 0, response);
         e = e ? e : http_stream_wait_headers(stream, response);
         if (e || !request->max_redirects)
             return e;
@@ -40,7 +41,9 @@ static int run_request(struct duda_http_stream *stream, const struct duda_http_r
         if (e <= 0)
             return e;
         discard_body(stream);
+        e = 0;
     }
+    return e;
 }
 
 static int open_stream(struct duda_ctx *d, struct duda_http_client *http,

@@ -5,6 +5,7 @@
 #include <duda/request.h>
 #include <duda/span.h>
 #include <errno.h>
+#include <monkey/buf.h>
 #include <monkey/http.h>
 
 #include "decode.h"
@@ -31,6 +32,23 @@ mk_str http_stream_method(const struct duda_http_request *request, bool is_strea
     if (request->method.p)
         return request->method;
     return request->body.p || is_streamed ? MK_STR("POST") : MK_STR("GET");
+}
+
+int http_stream_write_json(struct duda_http_stream *stream, struct duda_http_request *request)
+{
+    if (request->json.kind == DUDA_VALUE_NULL)
+        return 0;
+    if (request->body.p) {
+        stream->error_text = "the request has both body and json";
+        return -EINVAL;
+    }
+    struct mk_buf text = mk_buf_growing(SIZE_MAX / 2); /* like `body`, without a limit */
+    duda_json_write(&text, &request->json);
+    request->body = text.failed ? MK_STR_NULL : duda_strdup(stream->d, mk_buf_str(&text));
+    mk_buf_free(&text);
+    if (!request->content_type.p && !has_header(request, MK_STR("Content-Type")))
+        request->content_type = MK_STR("application/json");
+    return request->body.p ? 0 : -ENOMEM;
 }
 
 /* `host` may end in a port. */

@@ -5,6 +5,8 @@
 
 #include "stream.h"
 
+/* Writes request->json, unless it is null, to request->body, in the memory of the handler. */
+int http_stream_write_json(struct duda_http_stream *stream, struct duda_http_request *request);
 /* Starts the exchange, and sets response->url. The body comes from `source`, or from `request` if `source` is
  * NULL. */
 int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,

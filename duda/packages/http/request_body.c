@@ -69,7 +69,8 @@ static int begin_request(struct duda_http_stream *stream, const struct duda_http
 {
     static const struct mk_upstream_request_body source = {.source = {.read = read_request_body}};
     struct http_request_body *o = &stream->output;
-    if (request->body.p || length < MK_LENGTH_UNKNOWN || request->max_redirects)
+    if (request->body.p || request->json.kind != DUDA_VALUE_NULL || length < MK_LENGTH_UNKNOWN ||
+        request->max_redirects)
         return -EINVAL;
     o->is_open = true;
     o->is_full_duplex = request->full_duplex;

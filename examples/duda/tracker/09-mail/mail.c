@@ -2,6 +2,7 @@
 #include "tracker.h"
 #include <duda/jobs.h>
 #include <duda/smtp.h>
+#include <errno.h>
 
 /* Sends a mail to the author of an issue; the payload of the job is its ID. */
 static int send_mail(struct duda_ctx *d, const struct duda_job *job)
@@ -16,13 +17,15 @@ static int send_mail(struct duda_ctx *d, const struct duda_job *job)
                            duda_sql_integer((int64_t)id));
     if (e || !result.n_rows)
         return e; /* no such user: done */
+    mk_str url = duda_url_for(d, "issue", duda_value_members({"id", duda_value_integer((int64_t)id)}));
+    if (!url.p)
+        return -EINVAL; /* PublicUrl is not set */
     const struct duda_mail mail = {
         .from = MK_STR("tracker@example.org"),
         .to = &duda_sql_cell(&result, 0, 0)->text,
         .n_to = 1,
         .subject = duda_sprintf(d, "Re: %s", duda_sql_cell(&result, 0, 1)->text.p),
-        .body = duda_sprintf(d, "There is a new comment: https://tracker.example.org/issues/%llu\n",
-                             (unsigned long long)id),
+        .body = duda_sprintf(d, "There is a new comment: %s\n", url.p),
     };
     e = duda_smtp_send(d, duda_smtp_find(d, NULL), &mail, &sent);
     return e && sent.error.p ? duda_job_fail(d, e, "%s", sent.error.p) : e;
