@@ -3,23 +3,26 @@
 """Compares Monkey and nginx as gateways by the cost of a request to a backend, in one run, and checks the results against
 the goals.
 
-    gateways.py [--build build/release] [--rounds 7] [--seconds 1] [--connections 50] [--apart] [--only small,large,kept,each]
+    gateways.py [--build build/release] [--rounds 7] [--seconds 1] [--connections 50] [--apart] [--only small,large,kept,each,grpc,streams]
 
 `small` and `large`: 100 bytes and 200 KB through `proxy`, with the floor as the backend. `kept` and `each`: a hello response of
-PHP-FPM over FastCGI, with persistent connections and with a new connection per request. nginx runs with its defaults, and as
+PHP-FPM over FastCGI, with persistent connections and with a new connection per request. `grpc` and `streams`: a unary gRPC call
+to nghttpd, from clients with one call each, and from a tenth of them with ten concurrent calls each. nginx runs with its defaults, and as
 `nginx tuned`: `proxy_buffering off`, with buffers of 64 KB. PHP-FPM has one pool per server with one child per client. With
 fewer children, nginx with persistent connections would serve only as many clients as there are children and let the others wait,
 so the results would not be comparable.
 
 CPU time is the user and system time of the server's own processes, from procfs. All processes share the last core, so that the
 results do not depend on which core wakes which; with --apart the servers run on the first core. Servers take turns; results are
-medians with the minimum and maximum round. Needs wrk, nginx and PHP-FPM. Run the script on an idle machine: it prints the load.
+medians with the minimum and maximum round. Needs wrk, h2load, nghttpd, nginx and PHP-FPM; --nginx names
+another nginx. Run the script on an idle machine: it prints the load.
 Exits with 1 if a goal is missed.
 """
 import argparse
 import contextlib
 import functools
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -28,7 +31,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from duda import FIRST, LAST, ROOT, ROWS, Bench, Server, free_port, say, say_times
+from duda import FIRST, LAST, ROOT, ROWS, Bench, Server, cpu, free_port, pss_kb, say, say_times
 
 LARGE = 200 * 1024
 NGINX = """daemon off;
@@ -46,7 +49,7 @@ http {{
     scgi_temp_path {folder}/scgi;
     upstream behind {{ server {behind}; keepalive {connections}; keepalive_requests 1000000000; }}
     server {{
-        listen 127.0.0.1:{port};
+        listen 127.0.0.1:{port}{protocol};
         root {folder};
         location {location} {{ {directives} }}
     }}
@@ -81,17 +84,23 @@ class Gateways(Bench):
         port = free_port()
         return Server("floor", port, [self.folder / "floor", port, size], LAST)
 
-    def nginx(self, name, behind, directives, location="/"):
+    def nginx(self, name, behind, directives, location="/", protocol=""):
         port = free_port()
         conf = self.folder / f"{port}.nginx"
         conf.write_text(NGINX.format(folder=self.folder, port=port, behind=behind, connections=self.options.connections,
-                                     location=location, directives=directives.format(behind=behind)))
-        return Gateway(name, port, ["nginx", "-c", conf], self.cores)
+                                     location=location, protocol=protocol, directives=directives.format(behind=behind)))
+        return Gateway(name, port, [self.options.nginx, "-c", conf], self.cores)
 
-    def monkey(self, plugin, route, rest=""):
+    def nghttpd(self):
+        """Responds to each gRPC call with the same message and the trailer `grpc-status: 0`."""
+        port = free_port()
+        (self.folder / "call").write_bytes(b"\0\0\0\0\5hello")
+        return Server("nghttpd", port, ["nghttpd", "--no-tls", "-d", self.folder, "--trailer", "grpc-status: 0", port], LAST)
+
+    def monkey(self, plugin, route, rest="", protocol=""):
         port = free_port()
         conf = self.folder / f"{port}.conf"
-        conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers 1\n    KeepAliveRequests unlimited\n    LogLevel error\n"
+        conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}{protocol}\n    Workers 1\n    KeepAliveRequests unlimited\n    LogLevel error\n"
                         f"    AccessLog off\n[PLUGINS]\n    Load {plugin}\n[HOST]\n    DocumentRoot {self.folder}\n{rest}"
                         f"[ROUTES]\n    {route}\n")
         return Gateway("monkey", port, [self.program, "-c", conf], self.cores)
@@ -154,10 +163,39 @@ def by_fastcgi(bench, what, servers, aim):
         compare(what, bench, "/hello.php", servers(bench, *addresses), {"nginx": aim})
 
 
+def unary_calls(bench, server, connections, streams):
+    """Runs h2load with gRPC calls for the given time; returns the CPU time of a call in microseconds."""
+    before = cpu(server.pids)
+    done = subprocess.run(["taskset", "-c", LAST, "h2load", "-D", str(bench.options.seconds), "-c", str(connections), "-m", str(streams),
+                           "-d", bench.folder / "call", "-H", "content-type: application/grpc", "-H", "te: trailers",
+                           f"http://127.0.0.1:{server.port}/call"], capture_output=True, text=True, check=True).stdout
+    calls, failed = (int(re.search(rf"(\d+) {word}", done)[1]) for word in ("2xx", "failed"))
+    if failed or not calls:
+        sys.exit(f"gateways.py: {server.name} failed {failed} calls:\n{done}")
+    return 1e6 * (cpu(server.pids) - before) / calls
+
+
+def grpc(bench, what, streams):
+    connections = bench.options.connections // streams
+    with contextlib.ExitStack() as stack:
+        backend = f"127.0.0.1:{stack.enter_context(bench.nghttpd()).port}"
+        servers = [stack.enter_context(bench.monkey("proxy", f"/* proxy h2c://{backend}", protocol=" h2c")),
+                   stack.enter_context(bench.nginx("nginx", backend, "grpc_pass grpc://behind;", protocol=" http2"))]
+        times = {s.name: [] for s in servers}
+        for i in range(bench.options.rounds):
+            for s in servers[i % 2:] + servers[:i % 2]:
+                times[s.name].append(unary_calls(bench, s, connections, streams))
+        say_times(what, times, {s.name: pss_kb(s.pids) for s in servers})
+    ratio = statistics.median(times["monkey"]) / statistics.median(times["nginx"])
+    say(f"{what}, against nginx", f"{ratio:.2f}", "at most 0.8", ratio <= 0.8)
+
+
 FIGURES = {"small": functools.partial(proxied, what="proxy, 100 B", size=100, aims={"nginx": 0.8, "nginx tuned": 0.95}),
            "large": functools.partial(proxied, what="proxy, 200 KB", size=LARGE, aims={"nginx tuned": 0.9}),
            "kept": functools.partial(by_fastcgi, what="FastCGI, kept", servers=that_keep, aim=0.75),
-           "each": functools.partial(by_fastcgi, what="FastCGI, each", servers=that_connect, aim=0.85)}
+           "each": functools.partial(by_fastcgi, what="FastCGI, each", servers=that_connect, aim=0.85),
+           "grpc": functools.partial(grpc, what="gRPC, a call per connection", streams=1),
+           "streams": functools.partial(grpc, what="gRPC, ten calls per connection", streams=10)}
 
 
 def main():
@@ -167,14 +205,16 @@ def main():
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--connections", type=int, default=50)
     parser.add_argument("--apart", action="store_true")
+    parser.add_argument("--nginx", default="nginx")
     parser.add_argument("--only", default=",".join(FIGURES))
     options = parser.parse_args()
     print(f"load before: {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory(prefix="gateways-") as folder:
         os.chmod(folder, 0o755)
         bench = Gateways(options, Path(folder))
-        if not (bench.php and shutil.which("nginx")):
-            sys.exit("gateways.py: nginx or PHP-FPM is missing: apt-get install nginx-light php-fpm")
+        missing = [name for name in ("wrk", "h2load", "nghttpd", options.nginx) if not shutil.which(name)] + ["PHP-FPM"] * (not bench.php)
+        if missing:
+            sys.exit(f"gateways.py: {', '.join(missing)}: missing: apt-get install wrk nghttp2-client nghttp2-server nginx php-fpm")
         for name in options.only.split(","):
             FIGURES[name](bench)
     print(f"load after: {os.getloadavg()[0]:.2f}")

@@ -87,6 +87,7 @@ bench   python3          command python3
 bench   python3-venv     python_with_venv
 bench   openssl          command openssl
 bench   nghttp2-client?  command h2load
+bench   nghttp2-server?  command nghttpd
 bench   nginx-light?     server nginx
 bench   php-fpm?         php_fpm
 bench   lighttpd?        server lighttpd
