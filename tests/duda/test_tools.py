@@ -312,6 +312,55 @@ DUDA_SERVICE(shaped, DUDA_GET("/ask", ask, "Asks.", .query = &page, .responses =
 """
 
 
+def nullable(schema):
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+NULLS = r"""#include <duda.h>
+struct inner { mk_str note; };
+struct outer { mk_str title; struct inner inner; struct inner *more; size_t n_more; };
+struct row { mk_str text; struct inner inner; };
+struct form { mk_str word; };
+static const struct duda_schema_field of_inner[] = {DUDA_STRING(struct inner, note, .optional = true)};
+static const struct duda_schema inner = DUDA_SCHEMA(struct inner, of_inner);
+static const struct duda_schema_field of_outer[] = {DUDA_STRING(struct outer, title, .optional = true), DUDA_OBJECT(struct outer, inner, &inner, .optional = true),
+    DUDA_LIST(struct outer, more, n_more, DUDA_KIND_OBJECT, .schema = &inner, .optional = true)};
+static const struct duda_schema outer = DUDA_SCHEMA(struct outer, of_outer);
+static const struct duda_schema_field of_row[] = {DUDA_STRING(struct row, text, .optional = true), DUDA_OBJECT(struct row, inner, &inner)};
+static const struct duda_schema row = DUDA_SCHEMA(struct row, of_row);
+static const struct duda_schema_field of_form[] = {DUDA_STRING(struct form, word, .optional = true)};
+static const struct duda_schema form = DUDA_SCHEMA(struct form, of_form);
+static int take(struct duda_ctx *d)
+{
+    struct outer o = {0};
+    int e = duda_bind_json(d, &outer, &o, NULL);
+    return e ? e : 204;
+}
+DUDA_SERVICE(nulls, DUDA_GET("/rows", take, "", .response_body = &row, .query = &form, .headers = &form), DUDA_POST("/form", take, "", .form = &form),
+             DUDA_POST("/take", take, "", .request_body = &outer));
+"""
+
+
+def test_openapi_allows_null_in_json_requests(call, monkey, tmp_path):
+    """A service accepts null for optional members of JSON. Its responses omit them, and forms, queries and headers have no null."""
+    (tmp_path / "nulls.c").write_text(NULLS)
+    done = call("openapi", "nulls.c")
+    assert done.code == 0, done
+    api = json.loads(done.out)
+    check_openapi(api)
+    text, inner, schemas = {"type": "string"}, {"$ref": "#/components/schemas/inner"}, api["components"]["schemas"]
+    assert schemas["outer"]["properties"] == {"title": nullable(text), "inner": nullable(inner), "more": nullable({"type": "array", "items": inner})}
+    assert schemas["inner"]["properties"] == {"note": nullable(text)}, "a response contains the schema, too, but a request accepts the null"
+    assert schemas["row"]["properties"] == {"text": text, "inner": inner}
+    assert schemas["form"]["properties"] == {"word": text}
+    assert [p["schema"] for p in api["paths"]["/rows"]["get"]["parameters"]] == [text, text]
+    server = monkey(args=["run", "-p", "0", tmp_path / "nulls.c"], environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    body = json.dumps({"title": None, "inner": None, "more": None}).encode()
+    assert server.get("/take", "POST", [("Content-Type", "application/json")], body).status == 204
+    body = json.dumps({"more": [{"note": None}], "inner": {"note": None}}).encode()
+    assert server.get("/take", "POST", [("Content-Type", "application/json")], body).status == 204
+
+
 def test_openapi_describes_schemas(call, monkey, tmp_path):
     (tmp_path / "shaped.c").write_text(SHAPED)
     done = call("openapi", "shaped.c")
@@ -330,8 +379,8 @@ def test_openapi_describes_schemas(call, monkey, tmp_path):
     assert schema["required"] == ['the "name"', "count", "size", "color", "part"] and schema["additionalProperties"] is False
     assert schema["properties"] == {
         'the "name"': {"type": "string", "minLength": 1, "maxLength": 9}, "count": {"type": "integer", "minimum": 0},
-        "big": {"type": "integer", "format": "int64"}, "size": {"type": "integer", "format": "int32", "minimum": -1, "maximum": 5},
-        "color": {"type": "string", "enum": ["red", "blue"]}, "sold": {"type": "boolean"}, "raw": {},
+        "big": nullable({"type": "integer", "format": "int64"}), "size": {"type": "integer", "format": "int32", "minimum": -1, "maximum": 5},
+        "color": {"type": "string", "enum": ["red", "blue"]}, "sold": nullable({"type": "boolean"}), "raw": {},
         "part": {"$ref": "#/components/schemas/part"}}
     assert schemas["part"] == {"type": "object", "required": ["weight", "tags"], "properties": {
         "weight": {"type": "number", "minimum": 0.1}, "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3}}}

@@ -66,6 +66,7 @@ static void write_enum_values(struct mk_json_writer *w, const char *const *value
 struct schema_writer {
     struct mk_json_writer *json;
     struct dev_json_schemas *named; /* NULL: writes all schemas inline */
+    bool is_request;                /* of a JSON request body: optional members may be null */
 };
 
 /* Writes the schema that accepts any value. */
@@ -177,6 +178,23 @@ static void write_field_schema(const struct schema_writer *w, const struct duda_
     mk_json_end_object(w->json);
 }
 
+/* Writes a member of an object. */
+static void write_member_schema(const struct schema_writer *w, const struct duda_schema_field *m, unsigned depth)
+{
+    bool is_nullable = w->is_request && m->optional && m->kind != DUDA_KIND_JSON_RAW; /* raw JSON may be null */
+    if (!is_nullable) {
+        write_field_schema(w, m, depth);
+        return;
+    }
+    mk_json_begin_object(w->json);
+    mk_json_begin_array(mk_json_key(w->json, "anyOf"));
+    write_field_schema(w, m, depth);
+    begin_type_schema(w->json, "null");
+    mk_json_end_object(w->json);
+    mk_json_end_array(w->json);
+    mk_json_end_object(w->json);
+}
+
 /* ---- Files of a multipart form ---- */
 
 struct file_part {
@@ -282,21 +300,43 @@ static void append_schema_name(struct mk_buf *out, const struct dev_json_schemas
         mk_buf_addf(out, "_%zu", before + 1);
 }
 
+static size_t find_named_schema(const struct dev_json_schemas *named, const struct duda_schema *schema)
+{
+    size_t i = 0;
+    while (i < named->n && named->at[i] != schema)
+        i++;
+    return i;
+}
+
+/* Marks the schema, and the schemas of its members that are known already. The others are marked when their
+ * references are written. */
+static void mark_as_request(struct dev_json_schemas *named, size_t i)
+{
+    const struct duda_schema *schema = named->at[i];
+    named->is_in_request[i] = true;
+    for (size_t k = 0; k < schema->n; k++) {
+        const struct duda_schema *inner = duda_schema_field_at(schema, k)->schema;
+        size_t at = inner ? find_named_schema(named, inner) : named->n;
+        if (at < named->n && !named->is_in_request[at])
+            mark_as_request(named, at);
+    }
+}
+
 /* Writes a reference to a named schema. Returns false if the schema has no name. */
 static bool write_reference(const struct schema_writer *w, const struct duda_schema *schema)
 {
     struct dev_json_schemas *named = w->named;
     struct mk_json_writer *json = w->json;
     char buf[NAME_MAX_];
-    size_t i = 0;
     if (!named || !schema->name || copy_type_name(buf, schema->name) == 0)
         return false;
-    while (i < named->n && named->at[i] != schema)
-        i++;
+    size_t i = find_named_schema(named, schema);
     if (i == DEV_JSON_SCHEMAS_MAX)
         return false;
     if (i == named->n)
         named->at[named->n++] = schema;
+    if (w->is_request && !named->is_in_request[i])
+        mark_as_request(named, i);
     mk_json_begin_object(json);
     mk_json_begin_string(mk_json_key(json, "$ref"));
     mk_buf_add(json->out, MK_STR("#/components/schemas/"));
@@ -314,7 +354,7 @@ static void write_object_schema(const struct schema_writer *w, const struct duda
     mk_json_begin_object(mk_json_key(w->json, "properties"));
     for (size_t i = 0; schema && i < schema->n; i++) {
         mk_json_key(w->json, duda_schema_field_name(duda_schema_field_at(schema, i)));
-        write_field_schema(w, duda_schema_field_at(schema, i), depth);
+        write_member_schema(w, duda_schema_field_at(schema, i), depth);
     }
     write_file_properties(w->json, files);
     mk_json_end_object(w->json);
@@ -337,43 +377,38 @@ void dev_json_schema_write_field(struct mk_json_writer *w, const struct duda_sch
     write_field_schema(&(struct schema_writer){.json = w}, m, 0);
 }
 
+static void write_body_schema(const struct schema_writer *w, const struct duda_schema *schema, bool is_list)
+{
+    if (is_list) {
+        begin_type_schema(w->json, "array");
+        mk_json_key(w->json, "items");
+    }
+    write_schema(w, schema, 0);
+    if (is_list)
+        mk_json_end_object(w->json);
+}
+
 void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
                            const struct duda_schema *schema, bool is_list)
 {
-    if (is_list) {
-        begin_type_schema(w, "array");
-        mk_json_key(w, "items");
-    }
-    write_schema(&(struct schema_writer){.json = w, .named = named}, schema, 0);
-    if (is_list)
-        mk_json_end_object(w);
+    write_body_schema(&(struct schema_writer){.json = w, .named = named}, schema, is_list);
 }
 
-/* Writes a member of a merge patch. */
-static void write_patch_field(const struct schema_writer *w, const struct duda_schema_field *m)
+void dev_json_schema_write_request(struct mk_json_writer *w, struct dev_json_schemas *named,
+                                   const struct duda_schema *schema, bool is_list)
 {
-    if (!m->optional) {
-        write_field_schema(w, m, 0);
-        return;
-    }
-    mk_json_begin_object(w->json);
-    mk_json_begin_array(mk_json_key(w->json, "anyOf"));
-    write_field_schema(w, m, 0);
-    begin_type_schema(w->json, "null");
-    mk_json_end_object(w->json);
-    mk_json_end_array(w->json);
-    mk_json_end_object(w->json);
+    write_body_schema(&(struct schema_writer){.json = w, .named = named, .is_request = true}, schema, is_list);
 }
 
 void dev_json_schema_write_patch(struct mk_json_writer *w, struct dev_json_schemas *named,
                                  const struct duda_schema *schema)
 {
-    const struct schema_writer writer = {.json = w, .named = named};
+    const struct schema_writer writer = {.json = w, .named = named, .is_request = true};
     begin_type_schema(w, "object");
     mk_json_begin_object(mk_json_key(w, "properties"));
     for (size_t i = 0; i < schema->n; i++) {
         mk_json_key(w, duda_schema_field_name(duda_schema_field_at(schema, i)));
-        write_patch_field(&writer, duda_schema_field_at(schema, i));
+        write_member_schema(&writer, duda_schema_field_at(schema, i), 0);
     }
     mk_json_end_object(w);
     if (!schema->allow_unknown)
@@ -395,6 +430,8 @@ void dev_json_schema_write_components(struct mk_json_writer *w, struct dev_json_
         append_schema_name(&name, named, i);
         mk_json_newline(w);
         mk_json_key_str(w, mk_buf_str(&name));
-        write_object_schema(&(struct schema_writer){.json = w, .named = named}, named->at[i], MK_STR(""), 0);
+        const struct schema_writer writer = {
+            .json = w, .named = named, .is_request = named->is_in_request[i]};
+        write_object_schema(&writer, named->at[i], MK_STR(""), 0);
     }
 }

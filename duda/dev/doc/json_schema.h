@@ -12,6 +12,7 @@ void dev_json_schema_write_param_type(struct mk_json_writer *w, mk_str type);
 enum { DEV_JSON_SCHEMAS_MAX = 256 };
 struct dev_json_schemas {
     const struct duda_schema *at[DEV_JSON_SCHEMAS_MAX];
+    bool is_in_request[DEV_JSON_SCHEMAS_MAX]; /* JSON request bodies contain the schema */
     size_t n;
 };
 
@@ -19,6 +20,10 @@ struct dev_json_schemas {
  * levels. */
 void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *named,
                            const struct duda_schema *schema, bool is_list);
+/* Writes the schema of a JSON request body, in which null clears an optional member. JSON responses omit these
+ * members, and forms and queries have no null. */
+void dev_json_schema_write_request(struct mk_json_writer *w, struct dev_json_schemas *named,
+                                   const struct duda_schema *schema, bool is_list);
 /* Writes the schema of a merge patch (RFC 7396) of the struct: no member is required, and null clears an
  * optional one. */
 void dev_json_schema_write_patch(struct mk_json_writer *w, struct dev_json_schemas *named,

@@ -54,13 +54,14 @@ void dev_openapi_write_request_body(struct mk_json_writer *w, struct dev_json_sc
     if (is_declared)
         mk_json_bool(mk_json_key(w, "required"), true);
     mk_json_begin_object(mk_json_key(w, "content"));
-    if (line->request_body && line->request_is_patch) {
+    if (line->request_body) {
         mk_json_begin_object(mk_json_key(w, "application/json"));
         mk_json_key(w, "schema");
-        dev_json_schema_write_patch(w, named, line->request_body);
+        if (line->request_is_patch)
+            dev_json_schema_write_patch(w, named, line->request_body);
+        else
+            dev_json_schema_write_request(w, named, line->request_body, line->request_is_list);
         mk_json_end_object(w);
-    } else if (line->request_body) {
-        write_media_type(w, named, MK_STR("application/json"), line->request_body, line->request_is_list);
     }
     if (is_form)
         write_form_types(w, named, line);
