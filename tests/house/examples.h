@@ -6,6 +6,7 @@
 #include <duda/test.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <monkey/clock.h>
 #include <monkey/plugin.h>
 #include <monkey/server.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@ extern const struct mk_allocator memory;
 extern struct mk_buf out;
 
 /* ---- duda/auth.h ---- */
+int find_password_hash(struct duda_ctx *context, mk_str user, mk_str *password_hash);
 mk_str stored;
 int find_token(struct duda_ctx *context, mk_str token_hash, struct duda_identity *identity);
 duda_fn list_orders, delete_order;
@@ -42,6 +44,7 @@ const char *name = "";
 /* ---- duda/cors.h ---- */
 duda_fn list_orders, create_order;
 /* ---- duda/crypto.h ---- */
+mk_str secret;
 struct mk_buf claims, text;
 mk_str token;
 extern const struct duda_jwt_rules rules;
@@ -78,6 +81,7 @@ mk_str payload, address;
 duda_job_fn send;
 int deliver(struct duda_ctx *context, mk_str text);
 /* ---- duda/json.h ---- */
+struct person person;
 mk_str text;
 /* ---- duda/jwt.h ---- */
 duda_fn show_me, list_users;
@@ -99,7 +103,10 @@ const char *name = "";
 mk_str message;
 void answer(struct duda_ctx *context, mk_str text), close_file(void *f);
 /* ---- duda/error.h ---- */
+struct person person;
 duda_fn list_items, home;
+/* ---- duda/metrics.h ---- */
+int import_orders(struct duda_ctx *context);
 /* ---- duda/pagination.h ---- */
 int64_t n_found = 0;
 mk_str last;
@@ -150,6 +157,9 @@ struct user {
 };
 struct user *user_of_token(struct duda_ctx *context, mk_str token);
 /* ---- duda/session.h ---- */
+duda_fn create_order;
+int save_password(struct duda_ctx *context, mk_str password);
+mk_str sid;
 bool password_is_right(struct duda_ctx *context);
 /* ---- duda/smtp.h ---- */
 struct job {
@@ -159,6 +169,8 @@ struct job {
 struct order *order = NULL;
 int price_order(struct duda_ctx *context, struct order *o);
 /* ---- duda/sql.h ---- */
+int e = 0;
+struct duda_sql_cursor *cursor = NULL;
 duda_sql_transaction_fn move_money;
 int transfer = 0;
 int64_t id = 0, price = 0;
@@ -167,20 +179,26 @@ struct duda_sql_value from, to;
 struct duda_sql_db *db = NULL;
 struct duda_sql_result result;
 /* ---- duda/store.h ---- */
+mk_str make_page(struct duda_ctx *context);
+int import_orders(struct duda_ctx *context);
 struct duda_store *store = NULL;
 mk_str user;
 /* ---- duda/subprocess.h ---- */
+struct duda_subprocess_options options;
 mk_str text;
 /* ---- duda/task.h ---- */
 duda_fn send_welcome;
 struct mine {
     struct duda_ctx *task;
+    const struct duda_service_ref *owner;
 } *mine = NULL;
 void remove_old(struct duda_ctx *context, void *ctx);
 duda_fn send_welcome;
 /* ---- duda/template.h ---- */
+const struct duda_template *hello = NULL;
 struct mk_buf error;
 /* ---- duda/test.h ---- */
+struct duda_test_backend *orders = NULL;
 struct duda_test *t = NULL;
 /* ---- duda/topic.h ---- */
 int e;
@@ -189,11 +207,18 @@ struct duda_topic_message m;
 extern const struct duda_topic news;
 extern const struct duda_topic_family rooms;
 /* ---- duda/upload.h ---- */
+struct progress {
+    bool is_file;
+    size_t n_bytes;
+};
 const struct mk_upload *file = NULL;
 /* ---- duda/value.h ---- */
 size_t n_people = 0;
 struct person *people = NULL;
 /* ---- duda/wait.h ---- */
+char buf[1000];
+int fd = 0, n_parts = 0;
+void compute_part(int i);
 mk_str text;
 struct job {
     int n;

@@ -179,9 +179,11 @@ static void write_field_schema(const struct schema_writer *w, const struct duda_
 }
 
 /* Writes a member of an object. */
-static void write_member_schema(const struct schema_writer *w, const struct duda_schema_field *m, unsigned depth)
+static void write_member_schema(const struct schema_writer *w, const struct duda_schema_field *m,
+                                unsigned depth)
 {
-    bool is_nullable = w->is_request && m->optional && m->kind != DUDA_KIND_JSON_RAW; /* raw JSON may be null */
+    bool is_nullable =
+        w->is_request && m->optional && m->kind != DUDA_KIND_JSON_RAW; /* raw JSON may be null */
     if (!is_nullable) {
         write_field_schema(w, m, depth);
         return;
@@ -397,7 +399,8 @@ void dev_json_schema_write(struct mk_json_writer *w, struct dev_json_schemas *na
 void dev_json_schema_write_request(struct mk_json_writer *w, struct dev_json_schemas *named,
                                    const struct duda_schema *schema, bool is_list)
 {
-    write_body_schema(&(struct schema_writer){.json = w, .named = named, .is_request = true}, schema, is_list);
+    write_body_schema(&(struct schema_writer){.json = w, .named = named, .is_request = true}, schema,
+                      is_list);
 }
 
 void dev_json_schema_write_patch(struct mk_json_writer *w, struct dev_json_schemas *named,

@@ -116,6 +116,15 @@ struct duda_basic_auth {
  * as for a wrong password. Clients send the password with each request, so each worker caches successful
  * verifications for a minute, as a keyed hash; a changed password hash takes effect at once. Use Basic
  * authentication over TLS only, and limit the rate of attempts.
+ *
+ *     static int find_user(struct duda_ctx *d, mk_str user, mk_str *password_hash, struct duda_identity *identity)
+ *     {
+ *         return find_password_hash(d, user, password_hash); // -ENOENT: there is no such user
+ *     }
+ *
+ *     static const struct duda_basic_auth users = DUDA_BASIC_AUTH(.realm = "shop", .find = find_user);
+ *
+ *     DUDA_SERVICE(shop, DUDA_BEFORE(duda_auth_basic, .data = &users), DUDA_GET("/orders", list_orders, "Lists the orders."));
  */
 MK_API duda_verdict duda_auth_basic(struct duda_ctx *d);
 
@@ -148,7 +157,13 @@ MK_API mk_str duda_auth_credentials(struct duda_ctx *d, mk_str scheme);
  * service stores only the hashes of its tokens, and looks a token up by its hash, so neither a copy of the
  * database nor the response time reveals a token. */
 MK_API duda_verdict duda_auth_bearer(struct duda_ctx *d);
-/** Like duda_auth_bearer(), for API keys in a header such as X-API-Key, or in a query parameter. */
+/**
+ * Like duda_auth_bearer(), for API keys in a header such as X-API-Key, or in a query parameter.
+ *
+ *     static const struct duda_token_auth keys = DUDA_TOKEN_AUTH(.find = find_token, .header = "X-Shop-Key");
+ *
+ *     DUDA_SERVICE(shop, DUDA_BEFORE(duda_auth_api_key, .data = &keys), DUDA_GET("/orders", list_orders, "Lists the orders."));
+ */
 MK_API duda_verdict duda_auth_api_key(struct duda_ctx *d);
 
 /** Length of a token's hash as text, without the NUL; maximum length of a token. */
@@ -184,7 +199,13 @@ struct duda_session_auth {
 /** Initializes a struct duda_session_auth: `DUDA_SESSION_AUTH(.login = "/log-in")`. */
 #define DUDA_SESSION_AUTH(...) MK_API_INIT(duda_session_auth){.type = DUDA_DATA_SESSION_AUTH, __VA_ARGS__}
 /* clang-format on */
-/** Requires a session that duda_session_log_in() has bound to a user. */
+/**
+ * Requires a session that duda_session_log_in() has bound to a user.
+ *
+ *     static const struct duda_session_auth members = DUDA_SESSION_AUTH(.login = "/log-in");
+ *
+ *     DUDA_ROUTES(account, DUDA_BEFORE(duda_auth_session, .data = &members), DUDA_GET("/orders", list_orders, "Lists the orders."));
+ */
 MK_API duda_verdict duda_auth_session(struct duda_ctx *d);
 
 #ifdef __cplusplus

@@ -48,16 +48,29 @@ MK_API duda_verdict duda_bind_json_checked(struct duda_ctx *d, const struct duda
 MK_API duda_verdict duda_bind_merge_patch_checked(struct duda_ctx *d, const struct duda_schema *schema,
                                                   void *out, size_t size,
                                                   const struct mk_json_limits *limits) MK_API_MUST_USE;
-/** Parse a JSON request body: as a list of structs, or, without a schema, as a value of any type. `list` is
- * the address of a pointer to the struct, which the function sets to the array. */
+/**
+ * Parse a JSON request body: as a list of structs, or, without a schema, as a value of any type. `list` is
+ * the address of a pointer to the struct, which the function sets to the array.
+ *
+ *     struct issue *issues;
+ *     size_t n;
+ *     int e = duda_bind_json_list(d, &issue_schema, &issues, &n, NULL);
+ */
 MK_API duda_verdict duda_bind_json_list_checked(struct duda_ctx *d, const struct duda_schema *schema,
                                                 void *list, size_t size, size_t *n,
                                                 const struct mk_json_limits *limits) MK_API_MUST_USE;
 MK_API duda_verdict duda_read_json(struct duda_ctx *d, struct duda_value *out,
                                    const struct mk_json_limits *limits) MK_API_MUST_USE;
 
-/** Parses the query string into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other
- * result from the handler: the client gets 413, 503, or 400 with problem details that list each error. */
+/**
+ * Parses the query string into a struct (see duda_form_data_bind()). Returns 0 on success. Return any other
+ * result from the handler: the client gets 413, 503, or 400 with problem details that list each error.
+ *
+ *     struct issue issue = {0};
+ *     int e = duda_bind_query(d, &issue_schema, &issue);
+ *     if (e)
+ *         return e;
+ */
 MK_API duda_verdict duda_bind_query_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                                             size_t size) MK_API_MUST_USE;
 #ifndef __cplusplus

@@ -48,12 +48,26 @@ struct duda_hasher;
 MK_API struct duda_hasher *duda_hasher_new(enum duda_digest digest) MK_API_MUST_USE;
 /** Hashes the next piece of data. */
 MK_API int duda_hasher_update(struct duda_hasher *hasher, mk_str data) MK_API_MUST_USE;
-/** Computes the hash of all data; only duda_hasher_free() may follow. */
+/**
+ * Computes the hash of all data; only duda_hasher_free() may follow.
+ *
+ *     struct duda_hasher *hasher = duda_hasher_new(DUDA_SHA256);
+ *     struct duda_hash hash;
+ *     int e = hasher ? duda_hasher_update(hasher, data) : -ENOMEM; // once for each piece
+ *     e = e ? e : duda_hasher_final(hasher, &hash);
+ *     duda_hasher_free(hasher);
+ */
 MK_API int duda_hasher_final(struct duda_hasher *hasher, struct duda_hash *out) MK_API_MUST_USE;
 /** Frees the hasher; NULL is allowed. */
 MK_API void duda_hasher_free(struct duda_hasher *hasher);
 
-/** Computes an HMAC (RFC 2104). Returns 0, or -ENOMEM. Compare HMACs with mk_consttime_eq(). */
+/**
+ * Computes an HMAC (RFC 2104). Returns 0, or -ENOMEM. Compare HMACs with mk_consttime_eq().
+ *
+ *     struct duda_hash mac;
+ *     if (duda_hmac(DUDA_SHA256, secret, data, &mac) == 0 && mk_consttime_eq(duda_hash_str(&mac), token))
+ *         ... the signature is valid
+ */
 MK_API int duda_hmac(enum duda_digest digest, mk_str key, mk_str data, struct duda_hash *out) MK_API_MUST_USE;
 /**
  * HKDF (RFC 5869): derives `size` bytes from a secret of high entropy; do not use it for passwords. `info`

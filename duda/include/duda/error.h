@@ -66,11 +66,25 @@ struct duda_validation_errors;
  */
 MK_API duda_verdict duda_error(struct duda_ctx *d, unsigned status, const char *fmt, ...)
     MK_API_PRINTF(3, 4) MK_API_MUST_USE;
-/** Like duda_error(), with validation errors: see duda_problem_errors(). Copies the struct, but not its
- * strings, which must stay valid until the response is sent. */
+/**
+ * Like duda_error(), with validation errors: see duda_problem_errors(). Copies the struct, but not its
+ * strings, which must stay valid until the response is sent.
+ *
+ *     struct duda_validation_errors errors;
+ *     const struct mk_allocator heap = duda_allocator_of(d);
+ *     int e = duda_json_read(duda_query(d, "filter"), &person_schema, &heap, NULL, &person, &errors);
+ *     if (e == -EINVAL)
+ *         return duda_error_invalid(d, 422, &errors);
+ */
 MK_API duda_verdict duda_error_invalid(struct duda_ctx *d, unsigned status,
                                        const struct duda_validation_errors *errors) MK_API_MUST_USE;
-/** For error handlers: the description that duda_error() has set; NULL: none. Escape it in HTML. */
+/**
+ * For error handlers: the description that duda_error() has set; NULL: none. Escape it in HTML.
+ *
+ *     const char *detail = duda_error_detail(d);
+ *     mk_str text = duda_html_escape(d, mk_str_from_c(detail ? detail : "Something went wrong."));
+ *     return duda_html(d, duda_sprintf(d, "<h1>Error %u</h1><p>%.*s", duda_error_status(d), MK_STR_ARG(text)));
+ */
 MK_API const char *duda_error_detail(struct duda_ctx *d);
 /** For error handlers: the validation errors of duda_error_invalid(); NULL: none. */
 MK_API const struct duda_validation_errors *duda_error_validation(struct duda_ctx *d);

@@ -149,7 +149,13 @@ static inline MK_API_MUST_USE int duda_http_fetch(struct duda_ctx *d, struct dud
 {
     return duda_http_fetch_sized(d, http, request, sizeof *request, response);
 }
-/** The first header with that name, ignoring case; absent if there is none. */
+/**
+ * The first header with that name, ignoring case; absent if there is none.
+ *
+ *     mk_str etag = duda_http_header(&response, "ETag");
+ *     if (etag.p)
+ *         duda_log(d, MK_LOG_INFO, "version %s", etag.p);
+ */
 MK_API mk_str duda_http_header(const struct duda_http_response *response, const char *name);
 
 /** A response whose body is read incrementally. */
@@ -168,8 +174,16 @@ static inline MK_API_MUST_USE int duda_http_open(struct duda_ctx *d, struct duda
 {
     return duda_http_open_sized(d, http, request, sizeof *request, response, out);
 }
-/** Reads the next bytes of the response body, and waits until some arrive. Returns the number of bytes, 0 at
- * the end, or an error as above. */
+/**
+ * Reads the next bytes of the response body, and waits until some arrive. Returns the number of bytes, 0 at
+ * the end, or an error as above.
+ *
+ *     struct duda_http_stream *stream;
+ *     int e = duda_http_open(d, http, &request, &response, &stream);
+ *     while (!e && (n = duda_http_read(d, stream, buf, sizeof buf)) > 0)
+ *         e = duda_write(d, mk_str_of(buf, (size_t)n)); // as fast as the client reads
+ *     return n < 0 ? (int)n : e;
+ */
 MK_API ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char *buf,
                               size_t cap) MK_API_MUST_USE;
 /** Reads the rest of the body into response->body, like duda_http_fetch(), and closes the stream. */
@@ -246,14 +260,29 @@ MK_API int duda_http_end(struct duda_ctx *d, struct duda_http_stream *stream) MK
 MK_API int duda_http_json_checked(struct duda_ctx *d, struct duda_http_response *response,
                                   const struct duda_schema *schema, void *out, size_t size,
                                   const struct mk_json_limits *limits) MK_API_MUST_USE;
-/** Like duda_http_json(), but parses a JSON array of structs (see duda_json_read_list()). `list` is the
- * address of a pointer to the struct, which the function sets to the array. */
+/**
+ * Like duda_http_json(), but parses a JSON array of structs (see duda_json_read_list()). `list` is the
+ * address of a pointer to the struct, which the function sets to the array.
+ *
+ *     struct person *people;
+ *     size_t n_people;
+ *     int e = duda_http_json_list(d, &response, &person_schema, &people, &n_people, NULL);
+ *     for (size_t i = 0; !e && i < n_people; i++)
+ *         e = duda_printf(d, "%s\n", people[i].name.p);
+ */
 MK_API int duda_http_json_list_checked(struct duda_ctx *d, struct duda_http_response *response,
                                        const struct duda_schema *schema, void *list, size_t size, size_t *n,
                                        const struct mk_json_limits *limits) MK_API_MUST_USE;
 #ifndef __cplusplus
-/** Call the functions above with the size of the struct. They return -EFAULT if the schema describes a struct
- * of another size. */
+/**
+ * Call the functions above with the size of the struct. They return -EFAULT if the schema describes a struct
+ * of another size.
+ *
+ *     struct duda_value value, price;
+ *     int e = duda_http_json_value(d, &response, &value, NULL);
+ *     if (!e && duda_value_member(&value, MK_STR("price"), &price) && price.kind == DUDA_VALUE_INTEGER)
+ *         return duda_printf(d, "%lld\n", (long long)price.of.integer);
+ */
 #define duda_http_json(d, response, schema, out, ...)                                                        \
     duda_http_json_checked(d, response, schema, out, sizeof *(out), __VA_ARGS__)
 #define duda_http_json_list(d, response, schema, list, n, ...)                                               \

@@ -124,12 +124,26 @@ static inline MK_API_MUST_USE int duda_jobs_count(struct duda_ctx *d, const char
     return duda_jobs_count_sized(d, type, out, sizeof *out);
 }
 
-/** Calls each(ctx, job) for failed jobs, oldest first, until the callback returns false. The callback must
- * not wait. */
+/**
+ * Calls each(ctx, job) for failed jobs, oldest first, until the callback returns false. The callback must
+ * not wait.
+ *
+ *     static bool show_failed(void *d, const struct duda_job *job)
+ *     {
+ *         return duda_printf(d, "%s: %s\n", job->id.p, job->last_error.p ? job->last_error.p : "") == 0;
+ *     }
+ *
+ *     int e = duda_jobs_list_failed(d, "mail", show_failed, d);
+ */
 MK_API int duda_jobs_list_failed(struct duda_ctx *d, const char *type,
                                  bool (*each)(void *ctx, const struct duda_job *job),
                                  void *ctx) MK_API_MUST_USE;
-/** Re-enqueues a failed job as a new one; -ENOENT: there is no such failed job. */
+/**
+ * Re-enqueues a failed job as a new one; -ENOENT: there is no such failed job.
+ *
+ *     int e = duda_jobs_retry(d, "mail", duda_param(d, "id"));
+ *     return e ? e : 204; // -ENOENT becomes 404
+ */
 MK_API int duda_jobs_retry(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;
 /** Deletes a failed job; -ENOENT: there is no such failed job. */
 MK_API int duda_jobs_delete(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;

@@ -35,19 +35,39 @@ MK_API int duda_json_read(mk_str text, const struct duda_schema *schema, const s
 MK_API int duda_json_merge(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
                            const struct mk_json_limits *limits, void *out,
                            struct duda_validation_errors *errors) MK_API_MUST_USE;
-/** Parses a JSON array of structs. Sets *list to the structs, which are allocated from `memory`, and *n to
- * their number. */
+/**
+ * Parses a JSON array of structs. Sets *list to the structs, which are allocated from `memory`, and *n to
+ * their number.
+ *
+ *     struct person *people;
+ *     size_t n;
+ *     struct duda_validation_errors errors;
+ *     int e = duda_json_read_list(text, &person_schema, &memory, NULL, &people, &n, &errors);
+ */
 MK_API int duda_json_read_list(mk_str text, const struct duda_schema *schema,
                                const struct mk_allocator *memory, const struct mk_json_limits *limits,
                                void *list, size_t *n, struct duda_validation_errors *errors) MK_API_MUST_USE;
-/** Parses JSON without a schema. Integers that fit become integers, all other numbers doubles. */
+/**
+ * Parses JSON without a schema. Integers that fit become integers, all other numbers doubles.
+ *
+ *     struct duda_value value, city;
+ *     struct duda_validation_errors errors;
+ *     int e = duda_json_read_value(text, &memory, NULL, &value, &errors);
+ *     if (!e && duda_value_member(&value, MK_STR("city"), &city))
+ *         duda_value_write(&out, &city);
+ */
 MK_API int duda_json_read_value(mk_str text, const struct mk_allocator *memory,
                                 const struct mk_json_limits *limits, struct duda_value *out,
                                 struct duda_validation_errors *errors) MK_API_MUST_USE;
 
-/** Writes a value as JSON. Strings that are not UTF-8 are interpreted as Latin-1, so that the output is
+/**
+ * Writes a value as JSON. Strings that are not UTF-8 are interpreted as Latin-1, so that the output is
  * always valid. Absent optional members are omitted. Values nested deeper than MK_JSON_DEPTH_MAX become
- * null. */
+ * null.
+ *
+ *     const struct duda_value value = duda_value_struct(&person_schema, &person);
+ *     duda_json_write(&out, &value);
+ */
 MK_API void duda_json_write(struct mk_buf *out, const struct duda_value *value);
 
 #ifdef __cplusplus

@@ -61,6 +61,13 @@ MK_API int duda_kv_get(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_st
  * Calls each(ctx, key, value) for all entries whose key begins with `prefix`, in byte order, starting after
  * the key `after` (absent: from the first), until the callback returns false. The scan reads one consistent
  * snapshot. The strings are valid during the callback, which must not wait.
+ *
+ *     static bool show_entry(void *d, mk_str name, mk_str text)
+ *     {
+ *         return duda_printf(d, "%.*s=%.*s\n", MK_STR_ARG(name), MK_STR_ARG(text)) == 0;
+ *     }
+ *
+ *     int e = duda_kv_scan(d, kv, MK_STR("user/"), MK_STR_NULL, show_entry, d);
  */
 MK_API int duda_kv_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, mk_str after,
                         bool (*each)(void *ctx, mk_str key, mk_str value), void *ctx) MK_API_MUST_USE;
@@ -78,12 +85,24 @@ MK_API int duda_kv_delete(struct duda_ctx *d, struct duda_kv *kv, mk_str key) MK
 /** Sets the time to live of an entry (0: it never expires). -ENOENT: there is no entry. Waits. */
 MK_API int duda_kv_expire(struct duda_ctx *d, struct duda_kv *kv, mk_str key,
                           uint64_t ttl_ms) MK_API_MUST_USE;
-/** Compare and swap: sets `value` (absent: deletes the entry) if the current value is `expected` (absent: if
- * there is no entry); otherwise returns -ESTALE. Waits. */
+/**
+ * Compare and swap: sets `value` (absent: deletes the entry) if the current value is `expected` (absent: if
+ * there is no entry); otherwise returns -ESTALE. Waits.
+ *
+ *     int e = duda_kv_get(d, kv, MK_STR("stock"), &old);
+ *     e = e ? e : duda_kv_compare_and_set(d, kv, MK_STR("stock"), old, less, 0);
+ *     if (e == -ESTALE)
+ *         ... another handler has changed the stock: read it again
+ */
 MK_API int duda_kv_compare_and_set(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str expected,
                                    mk_str value, uint64_t ttl_ms) MK_API_MUST_USE;
-/** Adds to a number that is stored as decimal text. A new number starts at 0 and expires after ttl_ms.
- * *result is the sum. -EDOM: the value is not a number, or the sum overflows. Waits. */
+/**
+ * Adds to a number that is stored as decimal text. A new number starts at 0 and expires after ttl_ms.
+ * *result is the sum. -EDOM: the value is not a number, or the sum overflows. Waits.
+ *
+ *     int64_t n;
+ *     int e = duda_kv_incr(d, kv, MK_STR("visitors"), 1, 0, &n);
+ */
 MK_API int duda_kv_incr(struct duda_ctx *d, struct duda_kv *kv, mk_str key, int64_t delta, uint64_t ttl_ms,
                         int64_t *result) MK_API_MUST_USE;
 

@@ -70,8 +70,16 @@ struct duda_memcached_item {
     int error;            /**< 0, -ENOENT, or the error of this key */
     uint64_t reserved[2]; /**< must be zero */
 };
-/** Reads several values at once, from all their servers in parallel. Returns 0 (even if some values are
- * missing), or the first error; after an error, the items without an error are still valid. */
+/**
+ * Reads several values at once, from all their servers in parallel. Returns 0 (even if some values are
+ * missing), or the first error; after an error, the items without an error are still valid.
+ *
+ *     struct duda_memcached_item items[] = {{.key = MK_STR("a")}, {.key = MK_STR("b")}};
+ *     int e = duda_memcached_get_many(d, cache, items, MK_LEN(items));
+ *     for (size_t i = 0; !e && i < MK_LEN(items); i++)
+ *         if (items[i].value.p)
+ *             e = duda_write(d, items[i].value);
+ */
 MK_API int duda_memcached_get_many(struct duda_ctx *d, struct duda_memcached *memcached,
                                    struct duda_memcached_item *items, size_t n) MK_API_MUST_USE;
 
@@ -91,8 +99,13 @@ MK_API int duda_memcached_delete(struct duda_ctx *d, struct duda_memcached *memc
 /** Sets the time to live of a value. -ENOENT: there is no value. */
 MK_API int duda_memcached_touch(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key,
                                 uint64_t ttl_ms) MK_API_MUST_USE;
-/** Adds to a number that is stored as decimal text and never falls below 0. A new number starts at 0 and
- * expires after ttl_ms. *sum is the result. -EDOM: the value is not a number. */
+/**
+ * Adds to a number that is stored as decimal text and never falls below 0. A new number starts at 0 and
+ * expires after ttl_ms. *sum is the result. -EDOM: the value is not a number.
+ *
+ *     uint64_t n;
+ *     int e = duda_memcached_incr(d, cache, MK_STR("visitors"), 1, 0, &n);
+ */
 MK_API int duda_memcached_incr(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key,
                                int64_t delta, uint64_t ttl_ms, uint64_t *sum) MK_API_MUST_USE;
 

@@ -10,14 +10,24 @@
 extern "C" {
 #endif
 
-/** Allocates `size` bytes, aligned for any type, that live until the handler has returned and all its
- * deferred functions have run. NULL if memory is exhausted. */
+/**
+ * Allocates `size` bytes, aligned for any type, that live until the handler has returned and all its
+ * deferred functions have run. NULL if memory is exhausted.
+ *
+ *     int *totals = duda_alloc(d, 100 * sizeof *totals);
+ *     if (!totals)
+ *         return -ENOMEM;
+ */
 MK_API void *duda_alloc(struct duda_ctx *d, size_t size);
 /** The allocator of a handler: allocates like duda_alloc(). */
 MK_API struct mk_allocator duda_allocator_of(struct duda_ctx *d);
 /** Returns a NUL-terminated copy of the string; absent if memory is exhausted. */
 MK_API mk_str duda_strdup(struct duda_ctx *d, mk_str text) MK_API_MUST_USE;
-/** Formats a NUL-terminated string like printf(3); absent if memory is exhausted. */
+/**
+ * Formats a NUL-terminated string like printf(3); absent if memory is exhausted.
+ *
+ *     mk_str text = duda_sprintf(d, "%s, %u items", name, 3);
+ */
 MK_API mk_str duda_sprintf(struct duda_ctx *d, const char *fmt, ...) MK_API_PRINTF(2, 3) MK_API_MUST_USE;
 
 /**

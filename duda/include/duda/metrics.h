@@ -99,15 +99,27 @@ MK_API void duda_counter_add_values(struct duda_ctx *d, const struct duda_counte
  */
 MK_API void duda_gauge_add_values(struct duda_ctx *d, const struct duda_gauge *gauge, int64_t n,
                                   const mk_str *labels, size_t n_labels);
-/** Sets the gauge for the whole server; negative values become 0. The last call in any worker wins. Use this
+/**
+ * Sets the gauge for the whole server; negative values become 0. The last call in any worker wins. Use this
  * function for values outside of the workers, such as the length of a queue in a database. Use either this
- * function or duda_gauge_add() for a gauge, never both. */
+ * function or duda_gauge_add() for a gauge, never both.
+ *
+ *     DUDA_GAUGE(queued, "queued", "Orders in the queue.");
+ *     duda_gauge_set(d, &queued, 7);
+ */
 MK_API void duda_gauge_set_values(struct duda_ctx *d, const struct duda_gauge *gauge, int64_t value,
                                   const mk_str *labels, size_t n_labels);
 /** Adds a value to a histogram. */
 MK_API void duda_histogram_observe_values(struct duda_ctx *d, const struct duda_histogram *histogram,
                                           uint64_t value, const mk_str *labels, size_t n_labels);
-/** Adds a duration, in microseconds, to a histogram of durations. */
+/**
+ * Adds a duration, in microseconds, to a histogram of durations.
+ *
+ *     DUDA_DURATION(imports, "imports_seconds", "Durations of imports.");
+ *     uint64_t began_us = mk_clock_us();
+ *     int e = import_orders(d);
+ *     duda_duration_observe_us(d, &imports, mk_clock_us() - began_us);
+ */
 MK_API void duda_duration_observe_us_values(struct duda_ctx *d, const struct duda_duration *duration,
                                             uint64_t us, const mk_str *labels, size_t n_labels);
 

@@ -23,8 +23,14 @@ MK_API mk_str duda_path(struct duda_ctx *d);
  * absent if the pattern has no such name. An encoded slash stays `%2F`, and `%252F` becomes `%2F`, too. For
  * values that may contain slashes, use `*name`, whose slashes are not encoded, or a query parameter. */
 MK_API mk_str duda_param(struct duda_ctx *d, const char *name);
-/** Reads a path parameter as a number. Returns false unless it is a decimal number, with an optional `-`,
- * that fits in the type; then *out is unchanged. */
+/**
+ * Reads a path parameter as a number. Returns false unless it is a decimal number, with an optional `-`,
+ * that fits in the type; then *out is unchanged.
+ *
+ *     int64_t id; // of the route "/items/:id<int>"
+ *     if (!duda_param_int(d, "id", &id))
+ *         return 404;
+ */
 MK_API bool duda_param_int(struct duda_ctx *d, const char *name, int64_t *out);
 
 /** The decoded value of the first query parameter with that name (`+` is a space); absent if none exists. */
@@ -58,8 +64,14 @@ MK_API bool duda_query_next(struct duda_ctx *d, const char *name, size_t *at, mk
  * and *value unchanged, if `i` is out of range. */
 MK_API bool duda_query_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value) MK_API_MUST_USE;
 
-/** The value of the first request header with that name, such as "Authorization", ignoring case; absent if
- * there is none or memory is exhausted. */
+/**
+ * The value of the first request header with that name, such as "Authorization", ignoring case; absent if
+ * there is none or memory is exhausted.
+ *
+ *     mk_str key = duda_header(d, "X-Api-Key");
+ *     if (!key.p)
+ *         return 401;
+ */
 MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
 
 /** Reads the i-th request header, counted from 0, in the order received. Returns false, and leaves *name and
@@ -97,8 +109,15 @@ MK_API mk_str duda_client_ip(struct duda_ctx *d);
  *         return (int)n;
  */
 MK_API ssize_t duda_read(struct duda_ctx *d, char *buf, size_t cap) MK_API_MUST_USE;
-/** Reads the whole request body, up to `max` bytes (-EMSGSIZE otherwise); *out lives until the handler
- * returns. Waits. Returns 0, an error of duda_read(), or -ENOMEM. */
+/**
+ * Reads the whole request body, up to `max` bytes (-EMSGSIZE otherwise); *out lives until the handler
+ * returns. Waits. Returns 0, an error of duda_read(), or -ENOMEM.
+ *
+ *     mk_str body;
+ *     int e = duda_read_all(d, 1 << 20, &body);
+ *     if (e)
+ *         return e;
+ */
 MK_API int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out) MK_API_MUST_USE;
 
 /** The server's request and response objects and the worker, for features that Duda's own functions do not

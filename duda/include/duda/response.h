@@ -14,9 +14,15 @@ extern "C" {
 
 /** Sets the HTTP status code of the response, 200 to 599; the default is 200. */
 MK_API int duda_status(struct duda_ctx *d, unsigned status);
-/** duda_header_set() sets a response header, and replaces all headers of that name; duda_header_add() adds a
+/**
+ * duda_header_set() sets a response header, and replaces all headers of that name; duda_header_add() adds a
  * header. They return -EINVAL for a value that contains a line break, and -EPERM for a `Set-Cookie` header
- * that names one of Duda's own cookies (see duda_cookie_set()). */
+ * that names one of Duda's own cookies (see duda_cookie_set()).
+ *
+ *     int e = duda_status(d, 201);
+ *     e = e ? e : duda_header_set(d, "Location", MK_STR("/items/7"));
+ *     return e ? e : duda_puts(d, "created\n");
+ */
 MK_API int duda_header_set(struct duda_ctx *d, const char *name, mk_str value);
 MK_API int duda_header_add(struct duda_ctx *d, const char *name, mk_str value);
 /** Sets the Content-Type; the default is "text/plain; charset=utf-8". */
@@ -30,8 +36,15 @@ MK_API int duda_content_type(struct duda_ctx *d, mk_str type);
 MK_API int duda_write(struct duda_ctx *d, mk_str text);
 MK_API int duda_puts(struct duda_ctx *d, const char *text);
 MK_API int duda_printf(struct duda_ctx *d, const char *fmt, ...) MK_API_PRINTF(2, 3);
-/** Streams the response: sends the headers and the body written so far. Waits until the client can take more
- * data. */
+/**
+ * Streams the response: sends the headers and the body written so far. Waits until the client can take more
+ * data.
+ *
+ *     int e = duda_puts(d, "working\n");
+ *     e = e ? e : duda_flush(d); // the client sees the line now
+ *     e = e ? e : duda_sleep(d, 1000);
+ *     return e ? e : duda_puts(d, "done\n");
+ */
 MK_API int duda_flush(struct duda_ctx *d);
 
 /** Discards the unsent part of the body and the status; headers stay. Returns -EALREADY if the response has

@@ -157,14 +157,23 @@ MK_API void duda_sse_set_keep_alive(struct duda_ctx *d, uint32_t interval_ms);
  * after it. Absent if the client connects for the first time. The client can send any ID, so validate it. */
 MK_API mk_str duda_sse_last_id(struct duda_ctx *d) MK_API_MUST_USE;
 
-/** Sends early hints (103) to a browser: `link` is "</style.css>; rel=preload; as=style". Clients that do not
- * support early hints get none. Returns 0, -EINVAL, or -EALREADY. */
+/**
+ * Sends early hints (103) to a browser: `link` is "</style.css>; rel=preload; as=style". Clients that do not
+ * support early hints get none. Returns 0, -EINVAL, or -EALREADY.
+ *
+ *     duda_early_hints(d, MK_STR("</style.css>; rel=preload; as=style")); // then the slow query
+ */
 MK_API int duda_early_hints(struct duda_ctx *d, mk_str link);
 
 /** Writes an HTML page. Escape untrusted text with duda_html_escape(). */
 MK_API int duda_html(struct duda_ctx *d, mk_str page);
-/** Escapes text for HTML, against XSS (cross-site scripting): returns a NUL-terminated copy with & < > " '
- * as character references; absent if out of memory. */
+/**
+ * Escapes text for HTML, against XSS (cross-site scripting): returns a NUL-terminated copy with & < > " '
+ * as character references; absent if out of memory.
+ *
+ *     mk_str name = duda_html_escape(d, duda_query(d, "name"));
+ *     return duda_html(d, duda_sprintf(d, "<p>Hello %.*s", MK_STR_ARG(name)));
+ */
 MK_API mk_str duda_html_escape(struct duda_ctx *d, mk_str text) MK_API_MUST_USE;
 
 #ifdef __cplusplus

@@ -273,6 +273,9 @@ struct duda_routes {
  * A route group, a nested table: DUDA_ROUTES(admin, DUDA_GET(...), ...) defines it, and
  * DUDA_GROUP("/admin", admin, "...") mounts it under a path prefix; the prefix "" leaves the paths
  * unchanged. Groups nest up to eight levels.
+ *
+ *     DUDA_ROUTES(admin, DUDA_REQUIRE(is_staff, 403), DUDA_GET("/log", show_log, "Shows the log."));
+ *     DUDA_SERVICE(shop, DUDA_GROUP("/admin", admin, "For staff."), DUDA_GET("/", list_prices, "Lists the prices."));
  */
 #define DUDA_ROUTES(word, ...)                                                                               \
     static const struct duda_route duda_entries_##word[] = {__VA_ARGS__};                                    \
@@ -387,13 +390,26 @@ enum { DUDA_NEXT = 0x4e455854 };
  * struct duda_cors. `DUDA_CORS(NULL)` ends this for the routes after it. */
 #define DUDA_CORS(policy) {.kind = DUDA_IS_CORS, .file = __FILE__, .line = __LINE__, .data = policy}
 
-/** Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
+/**
+ * Restricts the later entries of this table to requests for this host: "api.example.org", or "*.example.org"
  * for all its subdomains. "" ends the restriction. A request that matches no entry of its host falls back to
- * the entries for any host. */
+ * the entries for any host.
+ *
+ *     DUDA_SERVICE(shop, DUDA_GET("/", hello), DUDA_HOST("api.example.org"), DUDA_GET("/prices", list_prices));
+ */
 #define DUDA_HOST(host) {.kind = DUDA_IS_HOST, .path = host, .file = __FILE__, .line = __LINE__}
 
-/** Functions that each worker calls at startup and at shutdown. The startup function returns 0, or a negative
- * errno value to abort the startup. */
+/**
+ * Functions that each worker calls at startup and at shutdown. The startup function returns 0, or a negative
+ * errno value to abort the startup.
+ *
+ *     static int open_prices(struct mk_worker *worker)
+ *     {
+ *         (void)worker;
+ *         return access("/srv/prices", R_OK) ? -errno : 0;
+ *     }
+ *     DUDA_SERVICE(shop, DUDA_START(open_prices), DUDA_GET("/", list_prices, "Lists the prices."));
+ */
 #define DUDA_START(function)                                                                                 \
     {.kind = DUDA_IS_START, .name = #function, .file = __FILE__, .line = __LINE__, .start = function}
 #define DUDA_STOP(function)                                                                                  \

@@ -65,8 +65,17 @@ static inline MK_API_MUST_USE int duda_cookie_set_encrypted(struct duda_ctx *d,
 {
     return duda_cookie_set_encrypted_sized(d, cookie, sizeof *cookie);
 }
-/** Reads a signed cookie or an encrypted cookie; absent if there is none, if no key of the server verifies
- * it, or if it has expired. */
+/**
+ * Reads a signed cookie or an encrypted cookie; absent if there is none, if no key of the server verifies
+ * it, or if it has expired.
+ *
+ *     int64_t id;
+ *     mk_str cart = duda_cookie_signed(d, "cart");
+ *     if (!cart.p)
+ *         return duda_puts(d, "the cart is empty");
+ *     if (!mk_num_parse_int(cart, &id))
+ *         return 400;
+ */
 MK_API mk_str duda_cookie_signed(struct duda_ctx *d, const char *name);
 MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
 
@@ -152,6 +161,9 @@ MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
  * copied cookie must never become valid again, keep sessions in a [KV] or [REDIS] store. When the list is
  * full, the IDs of sessions without a login (see duda_session_regenerate()) are evicted first, then those of
  * the client address that has the most IDs in the list.
+ *
+ *     int e = duda_session_destroy(d);
+ *     return e ? e : duda_redirect(d, 303, MK_STR("/"));
  */
 MK_API int duda_session_destroy(struct duda_ctx *d) MK_API_MUST_USE;
 /** Sets *seconds to the time at which the session ends even if it is in use (`AbsoluteTimeout`), in seconds
@@ -197,8 +209,14 @@ MK_API int duda_session_user(struct duda_ctx *d, mk_str *user) MK_API_MUST_USE;
  * duda_session_revoke_all() revokes all sessions of the user, including the current one.
  */
 MK_API int duda_session_revoke_all(struct duda_ctx *d, mk_str user) MK_API_MUST_USE;
-/** Revokes all sessions of the logged-in user except the current one. Call this function when the user
- * changes the password. -ENOENT: no user is logged in. */
+/**
+ * Revokes all sessions of the logged-in user except the current one. Call this function when the user
+ * changes the password. -ENOENT: no user is logged in.
+ *
+ *     int e = save_password(d, duda_form(d, "password"));
+ *     e = e ? e : duda_session_revoke_others(d);
+ *     return e ? e : duda_flash_redirect(d, "success", MK_STR("The password is changed."), MK_STR("/profile"));
+ */
 MK_API int duda_session_revoke_others(struct duda_ctx *d) MK_API_MUST_USE;
 /** Revokes the session with this `id` from duda_session_list(). -ENOENT: the user has no such session. */
 MK_API int duda_session_revoke(struct duda_ctx *d, mk_str user, mk_str id) MK_API_MUST_USE;
@@ -211,8 +229,14 @@ MK_API int duda_session_revoke(struct duda_ctx *d, mk_str user, mk_str id) MK_AP
  * duda_session_set().
  */
 MK_API int duda_session_add_alias(struct duda_ctx *d, mk_str alias) MK_API_MUST_USE;
-/** Sets *user to the user with this alias; it is valid until the handler returns. Returns 0; -ENOENT: there is
- * none; or an error like those of duda_session_add_alias(). */
+/**
+ * Sets *user to the user with this alias; it is valid until the handler returns. Returns 0; -ENOENT: there is
+ * none; or an error like those of duda_session_add_alias().
+ *
+ *     mk_str alias = duda_sprintf(d, "provider 7:%.*s", MK_STR_ARG(sid)), user;
+ *     int e = duda_session_find_user(d, alias, &user); // the provider ends the session `sid`
+ *     return e == -ENOENT ? 204 : e ? e : duda_session_revoke_all(d, user);
+ */
 MK_API int duda_session_find_user(struct duda_ctx *d, mk_str alias, mk_str *user) MK_API_MUST_USE;
 
 /** Maximum length of a user ID; length of a session's public ID. */
@@ -228,10 +252,21 @@ struct duda_session_info {
     bool is_current;      /**< the session of this request */
     uint64_t reserved[4]; /**< for later releases */
 };
-/** Lists the sessions of a user, the most recently used first, for a page that shows the user's devices. The
+/**
+ * Lists the sessions of a user, the most recently used first, for a page that shows the user's devices. The
  * array is valid until the handler returns. The list holds at least 12 sessions; when it is full, the least
  * recently used session is removed from the list. Such a session stays valid, but duda_session_revoke_all()
- * and duda_session_revoke_others() revoke it, too. Returns the errors of the functions above. */
+ * and duda_session_revoke_others() revoke it, too. Returns the errors of the functions above.
+ *
+ *     const struct duda_session_info *sessions;
+ *     mk_str user;
+ *     size_t n;
+ *     int e = duda_session_user(d, &user);
+ *     e = e ? e : duda_session_list(d, user, &sessions, &n);
+ *     for (size_t i = 0; !e && i < n; i++)
+ *         e = duda_printf(d, "%s %s%s\n", sessions[i].client_ip.p, sessions[i].user_agent.p,
+ *                         sessions[i].is_current ? " (this device)" : "");
+ */
 MK_API int duda_session_list(struct duda_ctx *d, mk_str user, const struct duda_session_info **sessions,
                              size_t *n) MK_API_MUST_USE;
 
@@ -263,9 +298,17 @@ MK_API int duda_flash(struct duda_ctx *d, const char *category, mk_str text) MK_
  */
 MK_API int duda_flash_redirect(struct duda_ctx *d, const char *category, mk_str text,
                                mk_str url) MK_API_MUST_USE;
-/** Returns all flash messages in order, and deletes them: each message is returned once, even if several
+/**
+ * Returns all flash messages in order, and deletes them: each message is returned once, even if several
  * requests call this function at the same time. With `Store cookie`, however, concurrent requests that carry
- * the same cookie may all get the messages. The array is valid until the handler returns. */
+ * the same cookie may all get the messages. The array is valid until the handler returns.
+ *
+ *     const struct duda_flash_message *messages;
+ *     size_t n;
+ *     int e = duda_flash_take(d, &messages, &n);
+ *     for (size_t i = 0; !e && i < n; i++)
+ *         e = duda_printf(d, "%s: %s\n", messages[i].category, messages[i].text.p);
+ */
 MK_API int duda_flash_take(struct duda_ctx *d, const struct duda_flash_message **messages,
                            size_t *n) MK_API_MUST_USE;
 
@@ -316,6 +359,8 @@ MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
  * with status 403 if the browser reports a cross-site request (`Sec-Fetch-Site`, `Origin`), or if the token
  * is missing or wrong. The function reads the form; call duda_form_load() first if the default limits do not
  * fit.
+ *
+ *     DUDA_SERVICE(shop, DUDA_BEFORE(duda_csrf_check), DUDA_POST("/orders", create_order, "Creates an order."));
  */
 MK_API duda_verdict duda_csrf_check(struct duda_ctx *d) MK_API_MUST_USE;
 

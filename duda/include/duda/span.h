@@ -21,6 +21,7 @@ enum { DUDA_SPAN_ATTRIBUTES_MAX = 32 };
  *
  *     struct mk_span *span = duda_span_begin(d, "price order");
  *     duda_span_add_int(d, span, "shop.items", 3);
+ *     duda_span_add_text(d, span, "shop.country", MK_STR("NL"));
  *     int e = price_order(d, order);
  *     if (e)
  *         duda_span_fail(d, span, MK_STR("no price"));

@@ -255,7 +255,17 @@ static inline MK_API_MUST_USE int duda_sql_begin_with(struct duda_ctx *d, struct
 }
 /** Commits the transaction; on error it is rolled back. -EINVAL: no transaction is active. */
 MK_API int duda_sql_commit(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
-/** Rolls the transaction back. */
+/**
+ * Rolls the transaction back.
+ *
+ *     int e = duda_sql_begin(d, db);
+ *     e = e ? e : duda_sql_query(d, db, NULL, "UPDATE items SET stock = stock - 1 WHERE id = $1", duda_sql_integer(id));
+ *     if (e) {
+ *         int undone = duda_sql_rollback(d, db);
+ *         return undone ? undone : e;
+ *     }
+ *     return duda_sql_commit(d, db);
+ */
 MK_API int duda_sql_rollback(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
 
 /** Runs the statements of a transaction. Returns 0 to commit; any other result rolls back. */
@@ -476,8 +486,14 @@ struct duda_sql_cursor;
 MK_API int duda_sql_cursor_open(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                                 const char *text, const struct duda_sql_value *parameters, size_t n,
                                 struct duda_sql_cursor **out) MK_API_MUST_USE;
-/** Reads the next row: sets *row to its values, result->n_columns in number, which are valid until the next
- * call. Returns 1; 0: there are no more rows; or a negative errno value. */
+/**
+ * Reads the next row: sets *row to its values, result->n_columns in number, which are valid until the next
+ * call. Returns 1; 0: there are no more rows; or a negative errno value.
+ *
+ *     const struct duda_sql_value *row;
+ *     while (!e && (e = duda_sql_cursor_next(d, cursor, &row)) == 1)
+ *         e = duda_printf(d, "%.*s\n", MK_STR_ARG(row[0].text));
+ */
 MK_API int duda_sql_cursor_next(struct duda_ctx *d, struct duda_sql_cursor *cursor,
                                 const struct duda_sql_value **row) MK_API_MUST_USE;
 /** Reads the next row into a struct. Returns the same values as duda_sql_cursor_next(), or an error of

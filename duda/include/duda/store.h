@@ -57,7 +57,17 @@ MK_API struct duda_store *duda_store_of(struct mk_worker *worker, const char *na
  * value. May wait, like all functions below. */
 MK_API int duda_store_get(struct duda_ctx *d, struct duda_store *store, mk_str key,
                           mk_str *value) MK_API_MUST_USE;
-/** Sets a value that expires after `ttl_ms` milliseconds (0: never), as in a cache. */
+/**
+ * Sets a value that expires after `ttl_ms` milliseconds (0: never), as in a cache.
+ *
+ *     mk_str page;
+ *     int e = duda_store_get(d, store, MK_STR("front page"), &page);
+ *     if (e == -ENOENT) {
+ *         page = make_page(d);
+ *         e = duda_store_set(d, store, MK_STR("front page"), page, 60000);
+ *     }
+ *     return e ? e : duda_write(d, page);
+ */
 MK_API int duda_store_set(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets a value only if one exists; otherwise -ENOENT. */
@@ -70,7 +80,13 @@ MK_API int duda_store_add(struct duda_ctx *d, struct duda_store *store, mk_str k
  * `value` is absent, deletes any value, and returns 0 even if there was none. */
 MK_API int duda_store_delete_if(struct duda_ctx *d, struct duda_store *store, mk_str key,
                                 mk_str value) MK_API_MUST_USE;
-/** Adds to a number; a new number starts at 0 and expires after ttl_ms. *sum is the result. */
+/**
+ * Adds to a number; a new number starts at 0 and expires after ttl_ms. *sum is the result.
+ *
+ *     int64_t n;
+ *     int e = duda_store_incr(d, store, MK_STR("visitors"), 1, 0, &n);
+ *     return e ? e : duda_printf(d, "visitor %lld\n", (long long)n);
+ */
 MK_API int duda_store_incr(struct duda_ctx *d, struct duda_store *store, mk_str key, int64_t delta,
                            uint64_t ttl_ms, int64_t *sum) MK_API_MUST_USE;
 
@@ -128,6 +144,14 @@ struct duda_store_lock {
  * wait_ms for the lock (MK_FOREVER: no limit; 0: does not wait, and returns -EBUSY), then returns -ETIME.
  * -EDQUOT, for the memory store: requests of this client hold half of all available locks. The protected code
  * must tolerate that the lock expires while it is still running; duda_store_unlock() reports this.
+ *
+ *     struct duda_store_lock lock;
+ *     int e = duda_store_lock(d, store, MK_STR("import"), 30000, 5000, &lock);
+ *     if (e == -ETIME)
+ *         return 409; // another import is still running
+ *     e = e ? e : import_orders(d);
+ *     int released = duda_store_unlock(d, &lock);
+ *     return e ? e : released;
  */
 MK_API int duda_store_lock(struct duda_ctx *d, struct duda_store *store, mk_str key, uint64_t ttl_ms,
                            uint32_t wait_ms, struct duda_store_lock *out) MK_API_MUST_USE;

@@ -78,8 +78,18 @@ static inline MK_API_MUST_USE int duda_subprocess_start(struct duda_ctx *d,
 {
     return duda_subprocess_start_sized(d, options, sizeof *options, out);
 }
-/** Reads the next bytes of the output, and waits until some arrive. Returns the number of bytes, 0 at the end
- * of the output, or -ETIME, -ETIMEDOUT or -ECANCELED, which every later call repeats. */
+/**
+ * Reads the next bytes of the output, and waits until some arrive. Returns the number of bytes, 0 at the end
+ * of the output, or -ETIME, -ETIMEDOUT or -ECANCELED, which every later call repeats.
+ *
+ *     struct duda_subprocess *p;
+ *     char buf[4096];
+ *     ssize_t n = 0;
+ *     int status, e = duda_subprocess_start(d, &options, &p);
+ *     while (!e && (n = duda_subprocess_read(d, p, buf, sizeof buf)) > 0)
+ *         e = duda_write(d, mk_str_of(buf, (size_t)n));
+ *     e = e ? e : n < 0 ? (int)n : duda_subprocess_wait(d, p, &status);
+ */
 MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *subprocess, char *buf,
                                     size_t cap) MK_API_MUST_USE;
 /** Writes the whole string to the standard input; waits while the pipe is full. A program that is blocked

@@ -79,13 +79,29 @@ static inline MK_API_MUST_USE int duda_task_spawn(struct mk_worker *worker, cons
  * messages. */
 MK_API int duda_after_response_at(struct duda_ctx *d, const char *file, int line, const char *name,
                                   duda_fn *fn, const void *data, size_t size) MK_API_MUST_USE;
-/** Returns the service whose DUDA_START() function is running, for use as the owner of tasks spawned later.
- * Valid for the lifetime of the worker. NULL outside DUDA_START() functions. */
+/**
+ * Returns the service whose DUDA_START() function is running, for use as the owner of tasks spawned later.
+ * Valid for the lifetime of the worker. NULL outside DUDA_START() functions.
+ *
+ *     static int start(struct mk_worker *worker)
+ *     {
+ *         mine->owner = duda_task_owner(worker); // for tasks that a timer spawns later
+ *         return 0;
+ *     }
+ */
 MK_API const struct duda_service_ref *duda_task_owner(struct mk_worker *worker);
 /** The `ctx` of the task; NULL in request handlers. */
 MK_API void *duda_task_context(struct duda_ctx *d);
-/** Cancels the task: its waits return -ECANCELED, and on_end is called when the task has returned. Do not
- * call it from the task itself. */
+/**
+ * Cancels the task: its waits return -ECANCELED, and on_end is called when the task has returned. Do not
+ * call it from the task itself.
+ *
+ *     static void stop(struct mk_worker *worker)
+ *     {
+ *         if (mine->task)
+ *             duda_task_cancel(mine->task); // its `on_end` sets mine->task to NULL
+ *     }
+ */
 MK_API void duda_task_cancel(struct duda_ctx *d);
 
 #ifdef __cplusplus

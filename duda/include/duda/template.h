@@ -98,6 +98,10 @@ struct duda_render_options {
  * value, with the error and its location in *error: -ENOENT: a name or partial is missing, and `strict` is
  * set; -ELOOP: nesting is too deep, for example because a template includes itself; -EINVAL: a filter does
  * not apply to the value; -ENOMEM: `out` is full.
+ *
+ *     struct mk_buf text = mk_buf_growing(1 << 20);
+ *     const struct duda_value values = duda_value_members({"name", duda_value_cstr("Ada")});
+ *     int e = duda_template_render(hello, &values, &(struct duda_render_options){.strict = true}, &text, &error);
  */
 MK_API int duda_template_render_sized(const struct duda_template *tmpl, const struct duda_value *value,
                                       const struct duda_render_options *options, size_t options_size,

@@ -72,7 +72,12 @@ MK_API struct duda_test_response duda_test_get(struct duda_test *test, const cha
 /** Sends `POST target` with a body of the media type `type`. */
 MK_API struct duda_test_response duda_test_post(struct duda_test *test, const char *target, const char *type,
                                                 const char *body);
-/** The value of the first header with that name, ignoring case; absent if there is none. */
+/**
+ * The value of the first header with that name, ignoring case; absent if there is none.
+ *
+ *     struct duda_test_response page = duda_test_get(t, "/");
+ *     duda_expect_text(t, duda_test_response_header(page, "Content-Type"), "text/html; charset=utf-8");
+ */
 MK_API mk_str duda_test_response_header(struct duda_test_response response, const char *name);
 
 /**
@@ -93,7 +98,15 @@ struct duda_test_part {
     const char *file_name; /**< NULL: not a file */
     const char *type;      /**< media type; NULL: none, or application/octet-stream for a file */
 };
-/** Sends a multipart form with POST, such as an upload. */
+/**
+ * Sends a multipart form with POST, such as an upload.
+ *
+ *     const struct duda_test_part parts[] = {
+ *         {.name = "title", .value = "Roof"},
+ *         {.name = "photo", .file_name = "roof.jpg", .type = "image/jpeg", .content = MK_STR("\377\330")},
+ *     };
+ *     duda_expect_status(t, duda_test_post_multipart(t, "/photos", parts, MK_LEN(parts)), 303);
+ */
 MK_API struct duda_test_response duda_test_post_multipart(struct duda_test *test, const char *target,
                                                           const struct duda_test_part *parts, size_t n);
 
@@ -102,21 +115,37 @@ MK_API struct duda_test_response duda_test_post_multipart(struct duda_test *test
  * there is no token. */
 MK_API const char *duda_test_csrf_token(struct duda_test *test, struct duda_test_response response);
 
-/** Follows redirects until a response is not a redirect, and returns that response. 307 and 308 repeat the
+/**
+ * Follows redirects until a response is not a redirect, and returns that response. 307 and 308 repeat the
  * request; all others are followed with GET. The test fails if `response` is not a redirect, or if a redirect
- * leads to another host. */
+ * leads to another host.
+ *
+ *     struct duda_test_response page = duda_test_follow(t, duda_test_post_form(t, "/items", "name", "tea", NULL));
+ *     duda_expect_contains(t, page.body, "tea");
+ */
 MK_API struct duda_test_response duda_test_follow(struct duda_test *test, struct duda_test_response response);
 
 /** Returns the value of a cookie in the jar; absent if there is none. Requests send the cookies that
  * responses have set, subject to path and expiry. A request with its own header Cookie sends only that. */
 MK_API mk_str duda_test_cookie(struct duda_test *test, const char *name);
-/** Sets a cookie for all paths. A value of NULL removes the cookie. */
+/**
+ * Sets a cookie for all paths. A value of NULL removes the cookie.
+ *
+ *     duda_test_set_cookie(t, "theme", "dark");
+ *     duda_expect_contains(t, duda_test_get(t, "/").body, "class=dark");
+ *     duda_expect_text(t, duda_test_cookie(t, "theme"), "dark");
+ */
 MK_API void duda_test_set_cookie(struct duda_test *test, const char *name, const char *value);
 /** Removes all cookies, so that the next request comes from a new browser. */
 MK_API void duda_test_clear_cookies(struct duda_test *test);
 
-/** Returns the value that a JSON pointer (RFC 6901), such as "/items/0/name", selects: the content of a
- * string, or the JSON text of any other value; absent if there is none. */
+/**
+ * Returns the value that a JSON pointer (RFC 6901), such as "/items/0/name", selects: the content of a
+ * string, or the JSON text of any other value; absent if there is none.
+ *
+ *     struct duda_test_response list = duda_test_get(t, "/items");
+ *     duda_expect_text(t, duda_test_json(t, list.body, "/items/0/name"), "tea");
+ */
 MK_API mk_str duda_test_json(struct duda_test *test, mk_str json, const char *pointer);
 
 /* ---- Streams ---- */
@@ -180,7 +209,17 @@ MK_API struct duda_test_response duda_test_websocket_response(const struct duda_
 /** Sends a text or binary message. Returns false if the connection is closed. */
 MK_API bool duda_test_websocket_send(struct duda_test_websocket *websocket, const char *text);
 MK_API bool duda_test_websocket_send_binary(struct duda_test_websocket *websocket, mk_str data);
-/** Waits up to `timeout_ms` for a message. Returns false on timeout. */
+/**
+ * Waits up to `timeout_ms` for a message. Returns false on timeout.
+ *
+ *     struct duda_test_message message;
+ *     struct duda_test_request request = {.target = "/echo"};
+ *     struct duda_test_websocket *echo = duda_test_websocket_open(t, &request);
+ *     duda_expect(t, duda_test_websocket_send(echo, "hello"));
+ *     duda_expect(t, duda_test_websocket_receive(echo, 1000, &message));
+ *     duda_expect_text(t, message.data, "hello");
+ *     duda_test_websocket_close(echo, 1000);
+ */
 MK_API bool duda_test_websocket_receive(struct duda_test_websocket *websocket, uint32_t timeout_ms,
                                         struct duda_test_message *message) MK_API_MUST_USE;
 /** Closes the WebSocket with this close code (1000: normal closure). */
@@ -188,8 +227,13 @@ MK_API void duda_test_websocket_close(struct duda_test_websocket *websocket, uns
 
 /* ---- Time, data and other servers ---- */
 
-/** Simulates that time passes: advances all clocks of the process, and runs the timers that are due. Expiry
- * times, rate limits, sessions and job schedules follow the clocks. */
+/**
+ * Simulates that time passes: advances all clocks of the process, and runs the timers that are due. Expiry
+ * times, rate limits, sessions and job schedules follow the clocks.
+ *
+ *     duda_test_advance_clock(t, 3600 * 1000);
+ *     duda_expect_status(t, duda_test_get(t, "/profile"), 401); // the session has expired
+ */
 MK_API void duda_test_advance_clock(struct duda_test *test, uint64_t duration_ms);
 /** Sets the wall clock of the process, in seconds since 1970. Timeouts are not affected. */
 MK_API void duda_test_set_time(struct duda_test *test, int64_t unix_s);
@@ -197,8 +241,13 @@ MK_API void duda_test_set_time(struct duda_test *test, int64_t unix_s);
  * progress. */
 MK_API void duda_test_wait(struct duda_test *test, uint32_t duration_ms);
 
-/** Runs the service until all tasks of duda_after_response() have ended, for at most `timeout_ms` of real
- * time. Returns false on timeout. */
+/**
+ * Runs the service until all tasks of duda_after_response() have ended, for at most `timeout_ms` of real
+ * time. Returns false on timeout.
+ *
+ *     duda_test_post_form(t, "/sign-up", "email", "ana@example.org", NULL);
+ *     duda_expect(t, duda_test_wait_for_tasks(t, 1000)); // the mail is sent
+ */
 MK_API bool duda_test_wait_for_tasks(struct duda_test *test, uint32_t timeout_ms) MK_API_MUST_USE;
 
 /** Returns the path of a folder for the files of this test, which is deleted when the test ends. During a
@@ -233,7 +282,13 @@ MK_API void duda_test_backend_respond(struct duda_test_backend *backend, const c
                                       const char *type, const char *body);
 /** Returns the number of requests so far. */
 MK_API size_t duda_test_backend_count(struct duda_test_backend *backend);
-/** Returns the i-th request, counted from 0. */
+/**
+ * Returns the i-th request, counted from 0.
+ *
+ *     struct duda_test_backend_request first = duda_test_backend_received(orders, 0);
+ *     duda_expect_text(t, first.method, "POST");
+ *     duda_expect_json(t, first.body, "{\"item\": \"tea\"}");
+ */
 MK_API struct duda_test_backend_request duda_test_backend_received(struct duda_test_backend *backend,
                                                                    size_t i);
 

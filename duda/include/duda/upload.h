@@ -28,9 +28,15 @@ extern "C" {
  */
 MK_API duda_verdict duda_form_load(struct duda_ctx *d, const struct mk_form_limits *fields,
                                    const struct mk_multipart_limits *files) MK_API_MUST_USE;
-/** The value of the first form field with that name; absent if there is none or the form could not be
+/**
+ * The value of the first form field with that name; absent if there is none or the form could not be
  * received. In the latter case, the client gets the error of duda_form_load() even if the handler returns
- * success. The value is NUL-terminated and lives as long as the request. */
+ * success. The value is NUL-terminated and lives as long as the request.
+ *
+ *     mk_str name = duda_form(d, "name");
+ *     if (!name.len)
+ *         return duda_problem(d, 422, "`name` is missing");
+ */
 MK_API mk_str duda_form(struct duda_ctx *d, const char *name);
 /** All fields; empty if the form could not be received. */
 MK_API const struct mk_form *duda_form_all(struct duda_ctx *d);
@@ -40,6 +46,11 @@ MK_API const struct mk_form *duda_form_all(struct duda_ctx *d);
  * from the handler. If `errors` is NULL, the function itself sends the validation errors, as problem details
  * with status 422. Templates see the errors as `@errors` (see duda/render.h); to show a page with the form
  * again, duda_bind_form_or_render() is shorter.
+ *
+ *     struct person person = {.age = 18};
+ *     int e = duda_bind_form(d, &person_schema, &person, NULL);
+ *     if (e)
+ *         return e;
  */
 MK_API duda_verdict duda_bind_form_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                                            size_t size,
@@ -53,7 +64,17 @@ MK_API duda_verdict duda_bind_form_checked(struct duda_ctx *d, const struct duda
 /** The first uploaded file with that field name; NULL if there is none. A file field that the user left empty
  * does not count. */
 MK_API const struct mk_upload *duda_upload(struct duda_ctx *d, const char *name);
-/** The i-th uploaded file of the form; NULL if there are fewer. Empty file fields do not count. */
+/**
+ * The i-th uploaded file of the form; NULL if there are fewer. Empty file fields do not count.
+ *
+ *     const struct mk_upload *photo;
+ *     for (size_t i = 0; (photo = duda_upload_at(d, i)); i++) {
+ *         mk_str name;
+ *         int e = duda_upload_save_unique(d, photo, "/var/lib/photos", &name);
+ *         if (e)
+ *             return e;
+ *     }
+ */
 MK_API const struct mk_upload *duda_upload_at(struct duda_ctx *d, size_t i);
 /**
  * Sets *content to the content of the file, NUL-terminated, in the memory of the handler. For large files,
@@ -123,6 +144,25 @@ MK_API duda_verdict duda_body_save(struct duda_ctx *d, const char *path) MK_API_
  * elsewhere or that are larger than the disk, or to report the progress of the upload. The callbacks
  * may wait; unread data then stays with the client (flow control). Do not combine it with the functions
  * above. Returns the results of duda_form_load(), or the error of a callback.
+ *
+ *     static int begin_part(void *ctx, const struct mk_multipart_part *part)
+ *     {
+ *         struct progress *p = ctx;
+ *         p->is_file = part->file_name.p;
+ *         return 0;
+ *     }
+ *
+ *     static int count_bytes(void *ctx, mk_str bytes)
+ *     {
+ *         struct progress *p = ctx;
+ *         p->n_bytes += p->is_file ? bytes.len : 0; // or forward the bytes, which may wait
+ *         return 0;
+ *     }
+ *
+ *     struct progress progress = {0};
+ *     const struct mk_multipart_ops ops = {.part = begin_part, .data = count_bytes};
+ *     int e = duda_multipart_read(d, NULL, &ops, &progress);
+ *     return e ? e : duda_printf(d, "%zu bytes\n", progress.n_bytes);
  */
 MK_API int duda_multipart_read(struct duda_ctx *d, const struct mk_multipart_limits *limits,
                                const struct mk_multipart_ops *ops, void *ctx) MK_API_MUST_USE;

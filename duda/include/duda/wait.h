@@ -16,13 +16,26 @@ extern "C" {
  * functions run, and it is never resumed. Its stack and memory are kept for a while, so that a callback that
  * still refers to them is harmless. */
 
-/** Sleeps for `duration_ms` milliseconds (a timer); accurate to about 32 ms, never early. */
+/**
+ * Sleeps for `duration_ms` milliseconds (a timer); accurate to about 32 ms, never early.
+ *
+ *     int e = duda_sleep(d, 500);
+ *     if (e)
+ *         return e;
+ */
 MK_API int duda_sleep(struct duda_ctx *d, uint32_t duration_ms) MK_API_MUST_USE;
 
-/** Waits until the non-blocking descriptor is ready for `events` (MK_READABLE, MK_WRITABLE), for at most
+/**
+ * Waits until the non-blocking descriptor is ready for `events` (MK_READABLE, MK_WRITABLE), for at most
  * `timeout_ms` milliseconds (MK_FOREVER: no limit; 0: does not wait). Returns the ready events (above 0);
  * -ETIME when the time limit has passed; -ETIMEDOUT; -ECANCELED; -ENOMEM; -EEXIST (another handler is waiting
- * for this descriptor). */
+ * for this descriptor).
+ *
+ *     int e = duda_wait_fd(d, fd, MK_READABLE, 1000);
+ *     ssize_t n = e > 0 ? read(fd, buf, sizeof buf) : 0; // does not block
+ *     if (e == -ETIME)
+ *         return 504;
+ */
 MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t timeout_ms) MK_API_MUST_USE;
 
 /** The work of a thread: returns 0 or a negative errno value. */
@@ -43,17 +56,40 @@ typedef int duda_work_fn(void *job);
  */
 MK_API int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work, void *job,
                         size_t size) MK_API_MUST_USE;
-/** Like duda_offload(), but without copies: the job is on the heap. If the result is 0, the caller owns the
- * job again. Otherwise drop(job) is called, at once or when work returns. */
+/**
+ * Like duda_offload(), but without copies: the job is on the heap. If the result is 0, the caller owns the
+ * job again. Otherwise drop(job) is called, at once or when work returns.
+ *
+ *     struct job *job = mk_mem_zalloc(1, sizeof *job);
+ *     int e = job ? duda_offload_owned(d, NULL, fibonacci, job, mk_mem_free) : -ENOMEM;
+ *     if (e)
+ *         return e; // the job is freed, or will be
+ *     e = duda_printf(d, "%d\n", job->n);
+ *     mk_mem_free(job);
+ */
 MK_API int duda_offload_owned(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work,
                               void *job, void (*drop)(void *job)) MK_API_MUST_USE;
 
-/** Sets the deadline, a timeout for the whole handler: it must return within `timeout_ms` milliseconds;
+/**
+ * Sets the deadline, a timeout for the whole handler: it must return within `timeout_ms` milliseconds;
  * afterwards its waits return -ETIMEDOUT. MK_FOREVER removes the deadline, including HandlerTimeout. Returns
- * 0 or -ENOMEM. */
+ * 0 or -ENOMEM.
+ *
+ *     int e = duda_deadline(d, 2000);
+ *     e = e ? e : duda_sleep(d, 5000); // returns -ETIMEDOUT after 2 seconds
+ */
 MK_API int duda_deadline(struct duda_ctx *d, uint32_t timeout_ms);
 
-/** Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. Call it in long computations. */
+/**
+ * Returns 0, -ECANCELED or -ETIMEDOUT, as a wait would. Call it in long computations.
+ *
+ *     for (int i = 0; i < n_parts; i++) {
+ *         int e = duda_cancelled(d);
+ *         if (e)
+ *             return e;
+ *         compute_part(i);
+ *     }
+ */
 MK_API int duda_cancelled(struct duda_ctx *d);
 
 /** Returns whether the worker is draining: after a reload or a stop, it accepts no more connections, and

@@ -95,7 +95,25 @@ MK_API int duda_websocket_send(struct duda_ctx *d, struct duda_websocket *socket
 MK_API int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *socket, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 
-/** Sends a message without waiting, for callbacks; also returns -EAGAIN if the send queue is full. */
+/**
+ * Sends a message without waiting, for callbacks; also returns -EAGAIN if the send queue is full.
+ *
+ *     static void on_message(struct duda_websocket *socket, enum mk_websocket_kind kind, mk_str data, void *ctx)
+ *     {
+ *         if (duda_websocket_try_send(socket, kind, data) == -EAGAIN)
+ *             duda_websocket_close(socket, 1013, MK_STR("too slow"));
+ *     }
+ *
+ *     static const struct duda_websocket_options options = {.on_message = on_message};
+ *
+ *     static int echo(struct duda_ctx *d)
+ *     {
+ *         struct duda_websocket *socket;
+ *         return duda_websocket_open(d, &options, NULL, &socket);
+ *     }
+ *
+ *     DUDA_SERVICE(chat, DUDA_GET("/echo", echo));
+ */
 MK_API int duda_websocket_try_send(struct duda_websocket *socket, enum mk_websocket_kind kind, mk_str data);
 /** Closes the WebSocket with a code and a reason. When the handler returns, an open WebSocket is closed with
  * 1000; with 1011 (internal error) if the handler returned an error, a status from 400, or an invalid value;
