@@ -162,10 +162,17 @@ static void accept_up_to(struct mk_acceptor *a, unsigned most)
         ;
 }
 
+/* On a socket that workers share, the kernel wakes the worker that has waited longest since it was added. The
+ * worker that has accepted goes to the end of this queue; otherwise, the first one would get most connections. */
 static void on_listener_event(struct mk_fd_watch *w, uint32_t events)
 {
+    struct mk_acceptor *a = MK_CONTAINER(w, struct mk_acceptor, watch);
     (void)events;
-    accept_up_to(MK_CONTAINER(w, struct mk_acceptor, watch), ACCEPTS_PER_ITERATION);
+    accept_up_to(a, ACCEPTS_PER_ITERATION);
+    if (a->is_shared && !a->paused) {
+        pause_accepting(a);
+        resume_accepting(a);
+    }
 }
 
 void mk_acceptor_accept_queued(struct mk_acceptor *a)

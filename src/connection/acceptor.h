@@ -16,6 +16,7 @@ struct mk_acceptor {
     bool rejects;   /* rejects each connection immediately */
     bool wants_tls; /* set after mk_acceptor_start(): accept only TLS */
     bool wants_h2;  /* set after mk_acceptor_start(): accept only HTTP/2 */
+    bool is_shared; /* set after mk_acceptor_start(): other workers accept from the same socket */
     const struct mk_vhosts *hosts; /* virtual hosts of accepted connections; NULL: those of the manager */
     struct mk_timer retry;
 };

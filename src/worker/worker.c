@@ -262,7 +262,7 @@ static void on_drain_timeout(struct mk_timer *t)
  * connections. */
 static void control_acceptor(const struct mk_worker *w, struct mk_acceptor *a)
 {
-    bool leaves = w->rejection == MK_REJECT_UNSHARED && w->count > 1 && !mk_sock_is_reuse_port(a->fd);
+    bool leaves = w->rejection == MK_REJECT_UNSHARED && a->is_shared;
     a->rejects = w->rejection && !leaves;
     mk_acceptor_hold(a, w->holds_accepting || leaves);
 }
@@ -278,6 +278,7 @@ mk_err mk_worker_add_acceptor(struct mk_worker *w, struct mk_acceptor *a,
     a->wants_tls = socket->tls;
     a->wants_h2 = socket->http2;
     a->hosts = socket->hosts;
+    a->is_shared = w->count > 1 && !mk_sock_is_reuse_port(socket->fd);
     a->next = w->acceptors;
     w->acceptors = a;
     control_acceptor(w, a);

@@ -617,6 +617,15 @@ def test_workers_have_their_own_static_variables(start, src):
     assert server.get("/").text.endswith(" new"), "the number of workers survives a change"
 
 
+def test_workers_take_turns(start, src):
+    """A developer sees at once that a static variable differs between workers, even with one connection."""
+    (src / "counter.c").write_text(COUNTER.replace("duda_sleep(d, 200)", "0"))
+    server = start(src / "counter.c", "-w", "3")
+    with server.connect() as c:
+        assert {c.get("/").text.split()[0] for _ in range(30)} == {"0", "1", "2"}
+    assert {server.get("/").text.split()[0] for _ in range(30)} == {"0", "1", "2"}
+
+
 @pytest.mark.parametrize("number", ["0", "65", "x", "", "-1", "1x"])
 def test_invalid_number_of_workers_is_rejected(run, number):
     done = run("run", "-w", number, "counter.c")

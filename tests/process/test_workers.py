@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The crash of a worker affects only its own requests; no worker outlives its master."""
+import contextlib
 import os
 import re
 import signal
@@ -232,3 +233,18 @@ def test_worker_processes_are_the_only_children(server):
     assert children(server.pid) == server.workers
     for pid in server.workers:
         assert children(pid) == []
+
+
+@pytest.mark.over("h1", why="a unix socket is not encrypted")
+def test_workers_take_turns_on_shared_socket(monkey, tmp_path):
+    """A unix socket has one accept queue for all workers: none of them gets all connections of an idle server."""
+    server = monkey(listen=f"unix:{tmp_path}/socket", workers=3)
+
+    def held():
+        return [sum(target.startswith("socket:") for target in descriptors(pid).values()) for pid in server.workers]
+
+    with contextlib.ExitStack() as stack:
+        before = held()
+        for _ in range(30):
+            assert stack.enter_context(server.connect()).get("/").status
+        assert all(now >= old + 5 for now, old in zip(held(), before)), (before, held())
