@@ -8,6 +8,7 @@
 #include "crash.h"
 #include "error_reason.h"
 #include "front_hook.h"
+#include "request_messages.h"
 
 #include <errno.h>
 #include <monkey/route_stats.h>
@@ -139,7 +140,7 @@ static void on_done(const struct mk_access_record *record, void *data)
 static bool on_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *data)
 {
     (void)data;
-    return dev_error_reason_on_log(request, level, message);
+    return dev_request_messages_add(request, level, message);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};

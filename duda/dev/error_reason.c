@@ -3,41 +3,13 @@
 
 #include "error_page.h"
 #include "ipc_protocol.h"
+#include "request_messages.h"
 #include "status_phrase.h"
 
 #include <monkey/route_stats.h>
 #include <stdio.h>
 
-enum { TEXT_MAX = 64 * 1024, ROUTES_SHOWN = 100, TARGET_SHOWN = 200 };
-
-static const char key; /* key of the log messages attached to a request */
-
-static void free_reason_text(void *text)
-{
-    mk_buf_free(text);
-}
-
-static struct mk_buf *get_reason_text(struct mk_request *request)
-{
-    struct mk_buf *text = mk_request_attached(request, &key);
-    if (text)
-        return text;
-    text = mk_request_alloc(request, sizeof *text);
-    if (!text)
-        return NULL;
-    *text = mk_buf_growing(TEXT_MAX);
-    return mk_request_attach(request, &key, text, free_reason_text) ? NULL : text;
-}
-
-bool dev_error_reason_on_log(struct mk_request *request, enum mk_log_level level, mk_str message)
-{
-    struct mk_buf *text = get_reason_text(request);
-    /* Keeps a debug message only if there is no other message. */
-    bool is_relevant = text && (level < MK_LOG_DEBUG || text->len == 0);
-    if (is_relevant && text->len + message.len < TEXT_MAX)
-        mk_buf_addf(text, "%.*s\n", MK_STR_ARG(message));
-    return level >= MK_LOG_DEBUG;
-}
+enum { ROUTES_SHOWN = 100, TARGET_SHOWN = 200 };
 
 bool dev_error_reason_accepts_html(struct mk_request *request)
 {
@@ -91,23 +63,23 @@ static void write_routes(const struct dev_error_page *p, struct mk_request *requ
 static unsigned displayed_status(struct mk_request *request, unsigned status)
 {
     static const mk_str none = MK_STR_INIT("no handler responds to this path");
-    const struct mk_buf *text = mk_request_attached(request, &key);
+    mk_str text = dev_request_messages_get(request);
     bool is_folder = status == 403 && mk_str_ends(mk_request_path(request), MK_STR("/"));
-    return is_folder && text && memmem(text->p ? text->p : "", text->len, none.p, none.len) ? 404 : status;
+    return is_folder && text.len && memmem(text.p, text.len, none.p, none.len) ? 404 : status;
 }
 
 static void write_reason_page(const struct dev_error_page *p, struct mk_request *request, unsigned status)
 {
     char title[80], about[TARGET_SHOWN + 64];
-    const struct mk_buf *text = mk_request_attached(request, &key);
+    mk_str text = dev_request_messages_get(request);
     struct mk_buf request_line = mk_buf_fixed(about, sizeof about);
     snprintf(title, sizeof title, "%u %s", status, dev_status_phrase(status));
     mk_buf_addf(&request_line, "%.*s %.*s", MK_STR_ARG(mk_str_first(mk_request_method_text(request), 16)),
                 MK_STR_ARG(mk_str_first(mk_request_target(request), TARGET_SHOWN)));
     dev_error_page_begin(p, title, mk_buf_str(&request_line));
-    if (text && text->len) {
+    if (text.len) {
         dev_error_page_add_heading(p, MK_STR("Why"));
-        dev_error_page_add_prose(p, mk_buf_str(text));
+        dev_error_page_add_prose(p, text);
     }
     if (status == 404 || status == 405)
         write_routes(p, request);

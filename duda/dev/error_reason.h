@@ -6,9 +6,6 @@
 
 #include <monkey/plugin.h>
 
-/* Implements on_log: keeps the message for the page. Returns true if the server should not log the
- * message. */
-bool dev_error_reason_on_log(struct mk_request *request, enum mk_log_level level, mk_str message);
 /* Implements on_response. */
 void dev_error_reason_on_response(struct mk_request *request, struct mk_response *response);
 

@@ -7,11 +7,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool mark_test_failed(struct duda_test *t, const char *file, int line)
+static void mark_test_failed(struct duda_test *t, const char *file, int line)
 {
     t->failed = true;
     tester_report_location(file, line);
-    return false;
+}
+
+/* Shows the last response after a failure, if it is an error that the test does not expect and no failure has
+ * shown: it is probably the cause. */
+static void explain_failure(struct duda_test *t)
+{
+    const struct duda_test_response *last = &t->last;
+    if (last->status < 400 || t->is_last_explained)
+        return;
+    printf("    after %.*s %.*s, which got %u", MK_STR_ARG(last->method), MK_STR_ARG(last->target),
+           last->status);
+    tester_report_response(last, t->is_last_error_page);
+    t->is_last_explained = true;
 }
 
 bool duda_test_expect(struct duda_test *t, bool is_true, const char *expression, const char *file, int line)
@@ -20,6 +32,7 @@ bool duda_test_expect(struct duda_test *t, bool is_true, const char *expression,
         return true;
     mark_test_failed(t, file, line);
     printf("%s is not true\n", expression);
+    explain_failure(t);
     return false;
 }
 
@@ -30,6 +43,7 @@ bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *expected
         return true;
     mark_test_failed(t, file, line);
     tester_report_difference(expression, got, mk_str_from_c(expected));
+    explain_failure(t);
     return false;
 }
 
@@ -40,6 +54,7 @@ bool duda_test_expect_contains(struct duda_test *t, mk_str got, const char *part
         return true;
     mark_test_failed(t, file, line);
     tester_report_missing_part(expression, got, mk_str_from_c(part));
+    explain_failure(t);
     return false;
 }
 
@@ -50,17 +65,20 @@ bool duda_test_expect_int(struct duda_test *t, long long got, long long expected
         return true;
     mark_test_failed(t, file, line);
     printf("%s: expected %lld, got %lld\n", expression, expected, got);
+    explain_failure(t);
     return false;
 }
 
 bool duda_test_expect_status(struct duda_test *t, struct duda_test_response reply, unsigned expected,
                              const char *file, int line)
 {
+    bool is_last = reply.target.p == t->last.target.p;
+    t->is_last_explained = t->is_last_explained || is_last; /* shown here, or expected */
     if (reply.status == expected)
         return true;
     mark_test_failed(t, file, line);
     printf("expected status %u, got %u", expected, reply.status);
-    tester_report_body(reply.body);
+    tester_report_response(&reply, is_last && t->is_last_error_page);
     return false;
 }
 
@@ -76,6 +94,7 @@ bool duda_test_expect_json(struct duda_test *t, mk_str got, const char *expected
         else
             printf("%s: %.*s: ", expression, MK_STR_ARG(mk_buf_str(&difference.path)));
         tester_report_json(difference.got, difference.expected);
+        explain_failure(t);
     }
     mk_buf_free(&difference.path);
     return ok;

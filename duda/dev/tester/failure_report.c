@@ -8,15 +8,23 @@
 
 enum { SHOWN = 160, AHEAD = 24 };
 
-/* Prints the path of a file below the current folder relative to that folder, because the compiler makes
- * paths absolute. */
+/* Returns the current folder with a slash at its end; empty if it is unknown. The compiler makes paths
+ * absolute, and the reports shorten paths below this folder. */
+static mk_str current_folder(char buf[PATH_MAX])
+{
+    size_t len = getcwd(buf, PATH_MAX - 1) ? strlen(buf) : 0;
+    if (len <= 1)
+        return MK_STR("");
+    buf[len] = '/';
+    return mk_str_of(buf, len + 1);
+}
+
 void tester_report_location(const char *file, int line)
 {
-    char here[PATH_MAX];
-    size_t len = getcwd(here, sizeof here) ? strlen(here) : 0;
-    if (len > 1 && strncmp(file, here, len) == 0 && file[len] == '/')
-        file += len + 1;
-    printf("  %s:%d: ", file, line);
+    char buf[PATH_MAX];
+    mk_str here = current_folder(buf), path = mk_str_from_c(file);
+    path = mk_str_skip(path, mk_str_starts(path, here) ? here.len : 0);
+    printf("  %.*s:%d: ", MK_STR_ARG(path), line);
 }
 
 static void print_escaped_char(char c)
@@ -82,13 +90,33 @@ void tester_report_missing_part(const char *expression, mk_str got, mk_str part)
     putchar('\n');
 }
 
-void tester_report_body(mk_str content)
+static void print_reason_line(mk_str line)
 {
-    if (content.len) {
+    char buf[PATH_MAX];
+    mk_str here = current_folder(buf);
+    const char *at;
+    printf("    ");
+    while (here.len && line.len && (at = memmem(line.p, line.len, here.p, here.len))) {
+        printf("%.*s", (int)(at - line.p), line.p);
+        line = mk_str_skip(line, (size_t)(at - line.p) + here.len);
+    }
+    printf("%.*s\n", MK_STR_ARG(line));
+}
+
+void tester_report_response(const struct duda_test_response *response, bool is_error_page)
+{
+    mk_str location = duda_test_response_header(*response, "Location"), rest = response->reason;
+    if (location.len) {
+        printf(" to ");
+        print_quoted(location, 0);
+    }
+    if (response->body.len && !is_error_page) {
         printf(" with ");
-        print_quoted(content, 0);
+        print_quoted(response->body, 0);
     }
     putchar('\n');
+    while (rest.len)
+        print_reason_line(mk_str_cut(&rest, '\n'));
 }
 
 static void print_json(mk_str value)

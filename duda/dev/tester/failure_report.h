@@ -3,7 +3,7 @@
 #ifndef DUDA_DEV_FAILURE_REPORT_H
 #define DUDA_DEV_FAILURE_REPORT_H
 
-#include <monkey/str.h>
+#include <duda/test.h>
 
 /* Prints " FILE:LINE: ", with the path relative to the current folder. */
 void tester_report_location(const char *file, int line);
@@ -13,7 +13,8 @@ void tester_report_difference(const char *expression, mk_str got, mk_str expecte
 void tester_report_missing_part(const char *expression, mk_str got, mk_str part);
 /* Prints two JSON values as they are: "expected 1, got "2"". */
 void tester_report_json(mk_str got, mk_str expected);
-/* Prints the beginning of a body on the current line. */
-void tester_report_body(mk_str content);
+/* Prints the target of a redirect and, unless it is an error page of the server, the beginning of the body on the
+ * current line, and the reason on the next lines. */
+void tester_report_response(const struct duda_test_response *response, bool is_error_page);
 
 #endif

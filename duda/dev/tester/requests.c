@@ -81,12 +81,14 @@ static int send_request(struct duda_test *t, const struct duda_test_request *req
     tester_write_headers(t, request, &headers);
     int e = parse_headers(mk_buf_str(&headers), fields, &n) ? 0 : -EINVAL;
     struct mk_test_client *client = e ? NULL : mk_test_client_open(tester_server());
+    tester_reason_begin(method_of(request), request->target);
     if (!e)
         e = client ? mk_test_client_request(client, method_of(request), request->target, fields, n,
                                             request->body, &response)
                    : -ESHUTDOWN;
     if (!e)
         store_response(t, request, &response, reply);
+    tester_reason_end(t, reply);
     mk_test_client_close(client);
     mk_buf_free(&headers);
     return e;

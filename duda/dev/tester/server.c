@@ -67,7 +67,8 @@ static const char *find_own_folder(char path[PATH_MAX])
 
 static bool configure_server(struct mk_server *s)
 {
-    return mk_server_set(s, "PLUGINS", "Load", service.load) == 0 &&
+    return mk_server_add_plugin(s, &tester_reason_plugin) == 0 &&
+           mk_server_set(s, "PLUGINS", "Load", service.load) == 0 &&
            mk_server_add_vhost(s, NULL, *service.root ? service.root : NULL) == 0 &&
            (!*service.include || mk_server_load_config(s, service.include) == 0) && mk_server_fd(s) >= 0;
 }

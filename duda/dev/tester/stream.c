@@ -89,9 +89,13 @@ bool tester_conn_open(struct tester_conn *c, struct duda_test *t, const struct d
     const char *method = request->method ? request->method : "GET";
     uint64_t until = tester_clock_real_ms() + PATIENCE_MS;
     *c = (struct tester_conn){.in = mk_buf_growing(TESTER_BODY_MAX)};
+    tester_reason_begin(method, request->target);
     bool ok = send_head(c, t, request), done = false;
     while (ok && !(done = parse_head(c, t, head)) && tester_conn_wait(c, until))
         continue;
+    head->method = tester_keep(t, mk_str_from_c(method));
+    head->target = tester_keep(t, mk_str_from_c(request->target));
+    tester_reason_end(t, head);
     if (!done)
         tester_fail_request(t, method, request->target, "no response");
     else

@@ -5,6 +5,7 @@
 
 #include <duda/test.h>
 #include <monkey/buf.h>
+#include <monkey/plugin.h>
 #include <monkey/test_client.h>
 
 enum {
@@ -26,6 +27,9 @@ struct duda_test {
     size_t n_kept;
     struct tester_cookie cookies[TESTER_COOKIES_MAX];
     size_t n_cookies;
+    struct duda_test_response last; /* the last response */
+    bool is_last_explained;         /* a failure has shown it, or the test expects its status */
+    bool is_last_error_page; /* its body is an error page of the server, which says no more than the status */
     struct duda_test_stream *streams;
     struct duda_test_websocket *websockets;
     struct duda_test_backend *backends;
@@ -35,6 +39,14 @@ struct duda_test {
 void tester_fail_request(struct duda_test *t, const char *method, const char *target, const char *problem);
 /* Returns a copy that lives until the end of the test, with a NUL after it. An absent string stays absent. */
 mk_str tester_keep(struct duda_test *t, mk_str text);
+/* Begins a request: the reason of its response is the log messages of the next request that has this method and
+ * target. */
+void tester_reason_begin(const char *method, const char *target);
+/* Stores the reason of the response, which becomes the last one of the test. */
+void tester_reason_end(struct duda_test *t, struct duda_test_response *response);
+/* The plugin that collects the log messages of requests. */
+extern const struct mk_plugin tester_reason_plugin;
+
 /* Returns the server with the service, which the first call starts. If it does not start, the process
  * exits. */
 struct mk_server *tester_server(void);

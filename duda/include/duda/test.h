@@ -28,6 +28,8 @@ struct duda_test_response {
     mk_str headers;  /**< one header per line: "Name: value\r\n" */
     mk_str body;
     mk_str method, target, request_headers, request_body; /**< the request, for duda_test_follow() */
+    mk_str reason; /**< messages that the server and the service have logged about the request, one per line;
+                        debug messages only if there is no other. A failed check prints them. */
 };
 
 /** A request to the service. */
@@ -305,7 +307,9 @@ MK_API struct duda_test_backend_request duda_test_backend_received(struct duda_t
 /** Checks that two integers are equal. */
 #define duda_expect_int(test, got, expected)                                                                 \
     duda_test_expect_int(test, got, expected, #got, __FILE__, __LINE__)
-/** Checks the status of a response; on failure the message shows the response. */
+/** Checks the status of a response; on failure the message shows the beginning of the body, the target of a
+ * redirect, and the reason of the response. If the status is from 400 on and was not checked, a failure of the
+ * other checks shows them, too. */
 #define duda_expect_status(test, response, expected)                                                         \
     duda_test_expect_status(test, response, expected, __FILE__, __LINE__)
 /** Checks that a string is JSON with the same value as the expected JSON, whatever the order of members and
