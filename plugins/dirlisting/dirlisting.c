@@ -2,15 +2,17 @@
 /* Lists folders without an index file. */
 #include <errno.h>
 #include <monkey/plugin.h>
+#include <monkey/spool.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "listing.h"
+#include "upload.h"
 
 MK_PLUGIN_DECLARE(dirlisting);
 
 static const char *const order_words[] = {"asc", "desc", NULL};
 static const char *const theme_words[] = {"guineo", "plain", NULL};
+static const char *const upload_words[] = {"off", "users", "anyone", NULL}; /* enum upload_mode */
 static const struct format *const formats[] = {&dirlisting_format_html, &dirlisting_format_json,
                                                &dirlisting_format_text}; /* in order of preference */
 
@@ -63,6 +65,25 @@ static const struct mk_conf_key keys[] = {
      AT(hide),
      .help = MK_HELP(
          "Patterns of names that are not listed, with `*` and `?`. Clients can still request such files.")},
+    {.name = "Upload",
+     .type = MK_CONF_ENUM,
+     AT(upload),
+     .choices = upload_words,
+     .default_value = "off",
+     .help = MK_HELP(
+         "Permission to upload files to folders that are listed. `users`: clients that a plugin such as "
+         "auth has authenticated. `anyone`: all clients.")},
+    {.name = "UploadMax",
+     .type = MK_CONF_SIZE,
+     AT(upload_max),
+     .default_value = "32M",
+     .min = 1,
+     .help = MK_HELP("Maximum bytes of an upload, with all of its files (413). It replaces `MaxBodySize`.")},
+    {.name = "Overwrite",
+     .type = MK_CONF_BOOL,
+     AT(overwrite),
+     .default_value = "off",
+     .help = MK_HELP("Uploads replace files of the same name. Otherwise, they are rejected (409).")},
 };
 
 static const struct mk_conf_table table = {
@@ -180,20 +201,24 @@ static enum mk_verdict redirect_to_slash(struct mk_request *request, struct mk_r
 
 static bool add_headers(struct mk_response *r, const struct listing_options *w)
 {
+    mk_str policy = w->has_form ? MK_STR("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+                                         "base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
+                                : MK_STR("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+                                         "base-uri 'none'; form-action 'none'");
     return mk_response_add_header_nocopy(r, MK_STR("Content-Type"), w->format->content_type) == 0 &&
            (w->has_format_query || mk_response_add_header_nocopy(r, MK_STR("Vary"), MK_STR("Accept")) == 0) &&
            mk_response_add_header_nocopy(r, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) == 0 &&
            (w->format != &dirlisting_format_html ||
-            mk_response_add_header_nocopy(
-                r, MK_STR("Content-Security-Policy"),
-                MK_STR("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-                       "base-uri 'none'; form-action 'none'")) == 0);
+            mk_response_add_header_nocopy(r, MK_STR("Content-Security-Policy"), policy) == 0);
 }
 
+/* `note`: why an upload failed; empty: no upload has failed. */
 static enum mk_verdict respond_with_listing(struct mk_request *request, struct mk_response *response, int fd,
-                                            const struct settings *settings)
+                                            const struct settings *settings, unsigned status, mk_str note)
 {
     struct listing_options options = choose_options(request, settings);
+    options.has_form = dirlisting_upload_is_allowed(request, settings);
+    options.note = note;
     size_t *shared = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(dirlisting));
     struct listing *l = dirlisting_listing_new(request, fd, settings, shared, &options);
     if (!l)
@@ -201,7 +226,7 @@ static enum mk_verdict respond_with_listing(struct mk_request *request, struct m
     if (mk_response_set_body_source(response, &dirlisting_source, l, MK_LENGTH_UNKNOWN) != 0 ||
         !add_headers(response, &options))
         return respond_error(response, 503);
-    mk_response_set_status(response, 200);
+    mk_response_set_status(response, status);
     mk_request_explain(request, "dirlisting", "lists the folder as %s", options.format->word);
     return MK_DONE;
 }
@@ -218,13 +243,16 @@ static bool has_hidden_segment(mk_str path)
     return false;
 }
 
+static const struct settings *settings_of(const struct mk_request *request, const void *data)
+{
+    return data ? data : mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(dirlisting));
+}
+
 static enum mk_verdict handle_request(struct mk_request *request, struct mk_response *response, void *data)
 {
-    const struct settings *settings = data;
+    const struct settings *settings = settings_of(request, data);
     mk_str path = mk_request_path(request);
     struct stat st;
-    if (!settings)
-        settings = mk_vhost_data(mk_request_vhost(request), &MK_PLUGIN_OF(dirlisting));
     if (mk_request_has_encoded_slash(request))
         return MK_NEXT;
     if (!mk_request_shows_dot_files(request) && has_hidden_segment(path))
@@ -237,10 +265,83 @@ static enum mk_verdict handle_request(struct mk_request *request, struct mk_resp
         return MK_NEXT;
     }
     if (path.p[path.len - 1] == '/')
-        return respond_with_listing(request, response, fd, settings);
+        return respond_with_listing(request, response, fd, settings, 200, MK_STR(""));
     close(fd);
     return redirect_to_slash(request, response);
 }
+
+/* ---- Uploads ---- */
+
+/* Opens the folder at the path. Returns -ENOTDIR for anything else. */
+static int open_folder(const struct mk_request *request)
+{
+    mk_str path = mk_request_path(request);
+    struct stat st;
+    if (mk_request_has_encoded_slash(request) || path.p[path.len - 1] != '/')
+        return -ENOTDIR;
+    if (!mk_request_shows_dot_files(request) && has_hidden_segment(path))
+        return -EACCES;
+    int fd = mk_request_open(request, path);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode))) {
+        close(fd);
+        fd = -ENOTDIR;
+    }
+    return fd;
+}
+
+/* Browsers get the listing, with the reason. */
+static enum mk_verdict respond_with_note(struct mk_request *request, struct mk_response *response,
+                                         const struct settings *settings, const struct upload_result *r)
+{
+    mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store"));
+    int fd = choose_options(request, settings).format == &dirlisting_format_html ? open_folder(request) : -1;
+    if (fd >= 0)
+        return respond_with_listing(request, response, fd, settings, r->status, r->note);
+    mk_response_set_status(response, r->status);
+    return mk_response_add_header_nocopy(response, MK_STR("Content-Type"),
+                                         MK_STR("text/plain; charset=utf-8")) ||
+                   mk_response_set_body_nocopy(response, r->note)
+               ? respond_error(response, 503)
+               : MK_DONE;
+}
+
+static enum mk_verdict handle_upload(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct settings *settings = settings_of(request, data);
+    int fd = -1;
+    if (!dirlisting_upload_has_begun(request)) {
+        fd = open_folder(request);
+        if (fd == -ENOTDIR || fd == -ENOENT)
+            return MK_NEXT;
+        if (fd < 0)
+            return respond_errno(request, response, fd);
+    }
+    struct upload_result r = dirlisting_upload_run(request, settings, fd);
+    if (!r.status)
+        return MK_WAIT;
+    if (r.status != 303)
+        return respond_with_note(request, response, settings, &r);
+    mk_response_set_status(response, 303);
+    return mk_response_add_header_nocopy(response, MK_STR("Location"), MK_STR("./"))
+               ? respond_error(response, 503)
+               : MK_DONE;
+}
+
+/* The limit of a folder; other paths are not for this handler. */
+static uint64_t upload_body_max(struct mk_request *request, void *data)
+{
+    mk_str path = mk_request_path(request);
+    const struct settings *settings = settings_of(request, data);
+    return path.p[path.len - 1] == '/' ? settings->upload_max : MK_BODY_MAX_PASS;
+}
+
+static const struct mk_handler upload_handler = {
+    .name = "dirlisting-upload",
+    .methods = MK_METHOD_BIT(MK_METHOD_POST),
+    .handle = handle_upload,
+    .body_max = upload_body_max,
+    .traits = MK_HANDLER_FILES,
+};
 
 static const struct mk_handler handler = {
     .name = "dirlisting",
@@ -256,8 +357,18 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
     struct settings *s = mk_config_settings(config, &table);
     (void)data;
     *host_data = s;
-    if (mk_config_section(config, &table, NULL) && s->listing && mk_vhost_root(host).len)
+    mk_str root = mk_vhost_root(host);
+    const void *section = mk_config_section(config, &table, NULL);
+    if (!section || !root.len)
+        return 0;
+    if (s->listing)
         mk_config_add_route(config, MK_STR("/*"), &handler, s);
+    if (s->upload == UPLOAD_OFF)
+        return 0;
+    if (s->listing)
+        mk_config_add_route(config, MK_STR("/*"), &upload_handler, s);
+    mk_config_allow_writing(config, section, "Upload", root);
+    mk_config_enable_body_spool(config);
     return 0;
 }
 
@@ -276,7 +387,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const struct mk_handler *const handlers[] = {&handler, NULL};
+static const struct mk_handler *const handlers[] = {&handler, &upload_handler, NULL};
 
 MK_PLUGIN(dirlisting) = {
     MK_PLUGIN_HEAD,

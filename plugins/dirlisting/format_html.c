@@ -88,6 +88,16 @@ static void write_head(const struct listing *l, struct mk_buf *out)
     if (l->is_large)
         mk_buf_add(out, MK_STR("<p class=\"note\">This folder is too large to sort: entries are in file "
                                "system order.</p>\n"));
+    if (l->options.note.len) {
+        mk_buf_add(out, MK_STR("<p class=\"note\" role=\"alert\">"));
+        mk_html_escape(out, l->options.note);
+        mk_buf_add(out, MK_STR("</p>\n"));
+    }
+    if (l->options.has_form)
+        mk_buf_add(
+            out, MK_STR("<form method=\"post\" enctype=\"multipart/form-data\">"
+                        "<label>Upload files: <input type=\"file\" name=\"file\" multiple required></label> "
+                        "<button>Upload</button></form>\n"));
     mk_buf_add(out, MK_STR("<table>\n<thead><tr>"));
     write_column_header(l, out, SORT_NAME, "Name");
     write_column_header(l, out, SORT_SIZE, "Size");

@@ -17,6 +17,9 @@ struct settings {
     uint32_t sort_max;
     size_t sort_memory;
     struct mk_conf_words hide;
+    unsigned upload; /* enum upload_mode */
+    bool overwrite;
+    uint64_t upload_max;
 };
 
 /* The options that the client has requested. */
@@ -25,6 +28,8 @@ struct listing_options {
     bool has_format_query; /* the query names the format */
     enum sort_key sort;
     bool down;
+    bool has_form; /* the page has a form for uploads */
+    mk_str note;   /* an error for the user; empty: none */
 };
 
 enum step { STEP_COLLECT, STEP_SORT, STEP_HEAD, STEP_ENTRIES, STEP_FOOT, STEP_END };

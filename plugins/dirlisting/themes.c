@@ -69,6 +69,8 @@ const mk_str dirlisting_theme_guineo = MK_STR_INIT(
     "a:hover{text-decoration:underline;text-underline-offset:.2em}\n"
     "a:focus-visible{outline:3px solid var(--accent);outline-offset:-3px;border-radius:.4rem}\n"
     ".note{margin:0 0 1rem;padding:.6rem 1rem;border-left:.3rem solid #ffd04a;background:var(--card)}\n"
+    "form{margin:0 0 1rem;display:flex;flex-wrap:wrap;gap:.5rem;align-items:center}\n"
+    "input,button{font:inherit;max-width:100%;min-height:2.75rem}\n"
     "table{width:100%;border-collapse:separate;border-spacing:0;background:var(--card);"
     "border:1px solid var(--line);border-radius:.8rem;overflow:hidden}\n"
     "th,td{padding:0 1rem;text-align:left;vertical-align:top;font-weight:400}\n"

@@ -408,6 +408,23 @@ def test_listing_recipe_hides_unfinished_files(recipes):
     assert "new.iso" in page and "half.tmp" not in page and '"sort":"time"' in page
 
 
+def test_upload_recipe_stores_files_of_users(recipes):
+    recipes.file("/srv/team/old.txt", "old")
+    done = run("passwd", "-c", "-b", "sha256", recipes.folder / "made", "ana", typed="swordfish\n")
+    assert done.returncode == 0, done.stderr
+    recipes.serve("Let a team upload files", change=lambda text: text.replace("/etc/monkey/users", "users")).stop()
+    shutil.copy(recipes.folder / "made", recipes.folder / "users")
+    server = recipes.start(args=["-c", recipes.folder / "monkey.conf", "-w", "1"])
+    form = {"method": "POST", "host": "team.example.org", "body": b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.html"\r\n\r\n<p>\r\n--b--\r\n'}
+    kind = [("Content-Type", "multipart/form-data; boundary=b")]
+    user = [("Authorization", "Basic " + base64.b64encode(b"ana:swordfish").decode())]
+    assert ask(server, "/", fields=kind, **form).status == 401
+    assert ask(server, "/", fields=kind + user, **form).status == 303
+    reply = ask(server, "/a.html", fields=user, host="team.example.org")
+    assert reply.text == "<p>" and reply["Content-Security-Policy"] == "sandbox"
+    assert "form-action 'self'" in ask(server, "/", fields=user, host="team.example.org")["Content-Security-Policy"]
+
+
 def test_cache_recipe_sets_cache_control(recipes):
     for name in ("index.html", "assets/a.1f2e.js", "robots.txt"):
         recipes.file(f"/srv/www/{name}")
