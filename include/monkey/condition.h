@@ -77,13 +77,14 @@ MK_API enum mk_regex_result mk_conditions_match_path(const struct mk_conditions 
 MK_API bool mk_conditions_match_addr(const struct mk_conditions *conditions, const struct mk_addr *addr);
 
 /**
- * Finds the lists that can be true for a request, among the conditions of rules of which the first that matches decides.
- * Consecutive lists that test the same header, cookie, parameter, host, query or part of the path are searched
- * together, which takes as long as one of them.
+ * Finds the lists that can be true for a request, among the conditions of rules in order. Consecutive lists that test
+ * the same header, cookie, parameter, host, query or part of the path are searched together, which takes as long as one
+ * of them.
  */
 struct mk_condition_index;
 
-/** Creates an index of `n` lists in the memory of the configuration. Returns NULL if out of memory. */
+/** Creates an index of `n` lists in the memory of the configuration. A list that is NULL is never skipped. Returns NULL
+ * if out of memory. */
 MK_API struct mk_condition_index *mk_condition_index_new(struct mk_config *config,
                                                          const struct mk_conditions *const *lists, size_t n);
 /** Returns the index of the first list, from `at` on, that may be true for the path; `n` if there is none. For all lists

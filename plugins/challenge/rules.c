@@ -28,13 +28,23 @@ static bool rule_matches(const struct challenge_rule *rule, struct mk_request *r
     return rule->allows ? result == MK_REGEX_MATCH : result != MK_REGEX_NO_MATCH;
 }
 
+/* Returns NULL if there is none. */
+static const struct challenge_rule *find_matching_rule(const struct challenge_settings *s,
+                                                       struct mk_request *request, mk_str path)
+{
+    size_t at = 0;
+    while ((at = mk_condition_index_next(s->index, request, path, at)) < s->n &&
+           !rule_matches(s->rules[at], request, path))
+        at++;
+    return at < s->n ? s->rules[at] : NULL;
+}
+
 /* Returns the rule `Challenge` that applies to the path; NULL if there is none. */
 static const struct challenge_rule *find_challenge(const struct challenge_settings *s,
                                                    struct mk_request *request, mk_str path)
 {
-    const struct challenge_rule *rule = is_acme_request(request, path) ? NULL : s->first;
-    while (rule && !rule_matches(rule, request, path))
-        rule = rule->next;
+    const struct challenge_rule *rule =
+        is_acme_request(request, path) ? NULL : find_matching_rule(s, request, path);
     if (rule && rule->allows)
         mk_request_explain(request, "challenge", "%.*s %.*s", MK_STR_ARG(rule->key), MK_STR_ARG(rule->value));
     return rule && !rule->allows ? rule : NULL;

@@ -31,6 +31,7 @@ static void parse_rule(const struct mk_conf_ctx *ctx, struct challenge_settings 
                                     .conditions = conditions};
     *(s->last ? &s->last->next : &s->first) = rule;
     s->last = rule;
+    s->n++;
     s->subjects |= mk_conditions_subjects(conditions);
     s->challenges |= !allows;
 }
@@ -188,6 +189,21 @@ static bool make_policy(struct mk_config *config, struct challenge_settings *s)
     return s->policy.p && !b.failed;
 }
 
+static bool index_rules(struct mk_config *config, struct challenge_settings *s)
+{
+    const struct mk_conditions **lists = mk_config_alloc(config, (s->n + 1) * sizeof *lists);
+    size_t i = 0;
+    s->rules = mk_config_alloc(config, (s->n + 1) * sizeof *s->rules);
+    if (!lists || !s->rules)
+        return false;
+    for (const struct challenge_rule *rule = s->first; rule; rule = rule->next) {
+        s->rules[i] = rule;
+        lists[i++] = rule->conditions;
+    }
+    s->index = mk_condition_index_new(config, lists, s->n);
+    return s->index;
+}
+
 int challenge_settings_prepare(struct mk_config *config, struct challenge_settings *s)
 {
     if (s->is_prepared)
@@ -195,7 +211,8 @@ int challenge_settings_prepare(struct mk_config *config, struct challenge_settin
     s->is_prepared = true;
     if (!s->challenges)
         mk_config_warn(config, s, NULL, "no rule `Challenge`: no request is challenged");
-    if ((!s->key_file.p && !derive_server_key(config, s)) || !make_policy(config, s))
+    if (!index_rules(config, s) || (!s->key_file.p && !derive_server_key(config, s)) ||
+        !make_policy(config, s))
         return -ENOMEM;
     if (s->key_file.p)
         read_key(config, s);

@@ -17,6 +17,7 @@ struct challenge_rule {
 
 struct challenge_settings {
     struct challenge_rule *first, *last;
+    size_t n;
     unsigned subjects; /* what the conditions of the rules test: flags of enum mk_condition_subject */
     bool challenges;   /* there is a rule `Challenge` */
     uint8_t bits;
@@ -27,6 +28,8 @@ struct challenge_settings {
     bool is_prepared;
     mk_str key, policy;
     struct challenge_page page;
+    const struct challenge_rule **rules;    /* n rules */
+    const struct mk_condition_index *index; /* of the rules */
 };
 
 extern const struct mk_conf_table challenge_table;

@@ -54,8 +54,7 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
     if (!s || (!s->requests.first && !s->bandwidth.first))
         return 0;
     limits_settings_assign_ids(s, host);
-    struct limits_exempt *e = &s->exempt;
-    if (!e->set && !(e->set = mk_config_network_set(config, e->networks, NULL, e->n_networks)))
+    if (!limits_settings_prepare(config, s))
         return -ENOMEM;
     struct vhost_limits *vhost_limits = mk_config_alloc(config, sizeof *vhost_limits);
     if (!vhost_limits)
@@ -108,7 +107,7 @@ static bool is_path_exempt(const struct limits_exempt *e, struct mk_request *req
 {
     if (limits_settings_match_paths(e->paths, e->n_paths, path))
         return true;
-    for (size_t i = 0; i < e->n_when; i++)
+    for (size_t i = 0; (i = mk_condition_index_next(e->index, request, path, i)) < e->n_when; i++)
         if (mk_conditions_match_path(e->when[i], request, path, 0) == MK_REGEX_MATCH)
             return true;
     return false;
@@ -132,6 +131,26 @@ static bool rule_matches_any_path(const struct limits_rule *rule, struct mk_requ
         if (limits_rule_matches(rule, request, path_or_variant_at(p, i)))
             return true;
     return false;
+}
+
+/* Skips rules whose conditions are false for all paths. Returns NULL if no rule is left. */
+static const struct limits_rule *skip_rules(const struct limits_rules *rules, const struct limits_rule *rule,
+                                            struct mk_request *request, const struct paths *p)
+{
+    size_t at = rule->index - rules->first->index, next = rules->n;
+    for (size_t i = 0; i <= p->n && next > at; i++) {
+        size_t found = mk_condition_index_next(rules->index, request, path_or_variant_at(p, i), at);
+        next = found < next ? found : next;
+    }
+    return next < rules->n ? rules->at[next] : NULL;
+}
+
+/* Returns the first rule, from `rule` on, that may apply to a path of the request; NULL: none. */
+static inline const struct limits_rule *next_candidate(const struct limits_rules *rules,
+                                                       const struct limits_rule *rule,
+                                                       struct mk_request *request, const struct paths *p)
+{
+    return rule && rules->index ? skip_rules(rules, rule, request, p) : rule;
 }
 
 /* Counts a request for the path. Returns how long the client has to wait, in ticks. */
@@ -228,10 +247,13 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
         return respond_error(response, status);
     if (is_request_exempt(&s->exempt, request, &p))
         return MK_NEXT;
-    for (const struct limits_rule *rule = s->bandwidth.first; rule; rule = rule->next)
+    const struct limits_rule *rule;
+    for (rule = s->bandwidth.first; (rule = next_candidate(&s->bandwidth, rule, request, &p));
+         rule = rule->next)
         if (rule_matches_any_path(rule, request, &p) && !mark_rule_matched(s, rule, request))
             return respond_error(response, 503);
-    for (const struct limits_rule *rule = s->requests.first; rule; rule = rule->next) {
+    for (rule = s->requests.first; (rule = next_candidate(&s->requests, rule, request, &p));
+         rule = rule->next) {
         if (has_rule_matched(rule, request) || !rule_matches_any_path(rule, request, &p))
             continue;
         if (!mark_rule_matched(s, rule, request))
@@ -268,7 +290,11 @@ static void on_response(struct mk_request *request, struct mk_response *response
     struct paths p;
     (void)get_path_variants(request, &p); /* on_request() has rejected requests for which this fails */
     bool exempt = is_request_exempt(&s->exempt, request, &p);
-    for (const struct limits_rule *rule = s->bandwidth.first; rule && n < LIST_MAX; rule = rule->next) {
+    const struct limits_rule *rule = s->bandwidth.first;
+    for (; rule && n < LIST_MAX; rule = rule->next) {
+        /* A rule that has matched an earlier path still applies. */
+        if (!matched_rules(request) && !(rule = next_candidate(&s->bandwidth, rule, request, &p)))
+            break;
         if (!has_rule_matched(rule, request) && (exempt || !rule_matches_any_path(rule, request, &p)))
             continue;
         mk_request_explain(request, "rate", "Bandwidth %.*s", MK_STR_ARG(rule->written));

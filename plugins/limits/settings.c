@@ -14,7 +14,8 @@ enum {
     SUBJECTS = MK_CONDITION_PATH | MK_CONDITION_CONTAINS | MK_CONDITION_FROM | MK_CONDITION_METHOD |
                MK_CONDITION_REFERER | MK_CONDITION_HOST | MK_CONDITION_SCHEME | MK_CONDITION_QUERY |
                MK_CONDITION_HEADER | MK_CONDITION_COOKIE | MK_CONDITION_PARAMETER | MK_CONDITION_COUNTRY |
-               MK_CONDITION_ASN
+               MK_CONDITION_ASN,
+    INDEX_MIN = 3
 };
 
 /* ---- Words ---- */
@@ -203,6 +204,7 @@ static bool parse_rule(const struct mk_conf_ctx *ctx, mk_str value, struct limit
     else
         rules->first = rule;
     rules->last = rule;
+    rules->n++;
     return true;
 }
 
@@ -337,6 +339,42 @@ void limits_settings_assign_ids(struct limits_settings *s, const struct mk_vhost
     s->has_ids = true;
     assign_rule_ids(s, &s->requests, name.len || !host ? name : mk_vhost_root(host));
     assign_rule_ids(s, &s->bandwidth, name.len || !host ? name : mk_vhost_root(host));
+}
+
+static size_t count_conditions(const struct limits_rules *rules)
+{
+    size_t n = 0;
+    for (const struct limits_rule *rule = rules->first; rule; rule = rule->next)
+        n += rule->when != NULL;
+    return n;
+}
+
+/* An index of few conditions costs as much as their evaluation. */
+static bool index_rules(struct mk_config *config, struct limits_rules *rules)
+{
+    size_t n = 0;
+    if (count_conditions(rules) < INDEX_MIN)
+        return true;
+    const struct mk_conditions **lists = mk_config_alloc(config, rules->n * sizeof *lists);
+    rules->at = mk_config_alloc(config, rules->n * sizeof *rules->at);
+    if (!lists || !rules->at)
+        return false;
+    for (const struct limits_rule *rule = rules->first; rule; rule = rule->next) {
+        rules->at[n] = rule;
+        lists[n++] = rule->when;
+    }
+    rules->index = mk_condition_index_new(config, lists, n);
+    return rules->index;
+}
+
+bool limits_settings_prepare(struct mk_config *config, struct limits_settings *s)
+{
+    struct limits_exempt *e = &s->exempt;
+    if (e->set)
+        return true;
+    e->set = mk_config_network_set(config, e->networks, NULL, e->n_networks);
+    e->index = mk_condition_index_new(config, (const struct mk_conditions *const *)e->when, e->n_when);
+    return e->set && e->index && index_rules(config, &s->requests) && index_rules(config, &s->bandwidth);
 }
 
 bool limits_rule_matches(const struct limits_rule *rule, struct mk_request *request, mk_str path)

@@ -36,6 +36,10 @@ struct limits_rule {
 
 struct limits_rules {
     struct limits_rule *first, *last;
+    size_t n;
+    /* Set once, if enough rules have conditions: */
+    const struct mk_condition_index *index; /* of the conditions; NULL: none */
+    const struct limits_rule **at;          /* n rules */
 };
 
 struct limits_exempt {
@@ -43,6 +47,7 @@ struct limits_exempt {
     const struct mk_network_set *set; /* NULL: not built yet */
     struct mk_pattern *paths;
     struct mk_conditions **when; /* each of them exempts requests */
+    const struct mk_condition_index *index;
     size_t n_networks, n_paths, n_when;
     mk_str *words; /* networks and paths as written in the configuration */
     size_t n_words;
@@ -60,6 +65,10 @@ extern const struct mk_conf_table limits_conf_table;
 
 /* Sets the ids of the section's rules, which differ for each host. */
 void limits_settings_assign_ids(struct limits_settings *s, const struct mk_vhost *host);
+
+/* Builds the set of exempt networks and the indexes of conditions, once for each section. Returns false if out of
+ * memory. */
+bool limits_settings_prepare(struct mk_config *config, struct limits_settings *s);
 
 /* Does the rule apply to a request for this path? A condition that cannot be decided counts as true. */
 bool limits_rule_matches(const struct limits_rule *rule, struct mk_request *request, mk_str path);

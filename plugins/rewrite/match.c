@@ -2,6 +2,8 @@
 /* Matches rules against requests. */
 #include "rules.h"
 
+enum { INDEX_MIN = 3 }; /* an index of fewer conditions costs as much as their evaluation */
+
 /* ---- Patterns ---- */
 
 static bool chars_equal(char a, char b, bool nocase)
@@ -120,7 +122,7 @@ static bool all_conditions_hold(const struct rule *rule, struct mk_request *requ
 }
 
 /* Ignores conditions on the path, which are checked only for the path itself and not for its variants. */
-static bool conditions_may_hold(const struct rule *rule, struct mk_request *request)
+bool rewrite_rule_conditions_may_hold(const struct rule *rule, struct mk_request *request)
 {
     return !rule->conditions || mk_conditions_match_path(rule->conditions, request, mk_request_path(request),
                                                          MK_CONDITION_FILE | MK_CONDITION_PATH |
@@ -169,6 +171,45 @@ bool rewrite_rule_may_match_variants(const struct rule *rule, struct mk_request 
     for (size_t i = 0; i < n; i++)
         if (applies_to_variant(rule, request, i) &&
             (pattern_matches(rule, variants[i], &found, &error) || error))
-            return conditions_may_hold(rule, request);
+            return rewrite_rule_conditions_may_hold(rule, request);
     return false;
+}
+
+/* ---- The index ---- */
+
+/* The index must not skip a rule because of its path, which has variants, nor one before which limits and auth check
+ * the path. */
+static const struct mk_conditions *indexed_conditions(const struct rule *rule)
+{
+    bool is_indexed = rule->conditions && !(mk_conditions_subjects(rule->conditions) &
+                                            (MK_CONDITION_CONTAINS | MK_CONDITION_FILE));
+    return is_indexed ? rule->conditions : NULL;
+}
+
+bool rewrite_rules_index(struct mk_config *config, struct rules *rules)
+{
+    size_t n = 0;
+    for (const struct rule *r = rules->first; r; r = r->next)
+        n += indexed_conditions(r) != NULL;
+    if (n < INDEX_MIN || rules->index)
+        return true;
+    const struct mk_conditions **lists = mk_config_alloc(config, rules->n * sizeof *lists);
+    rules->at = mk_config_alloc(config, rules->n * sizeof *rules->at);
+    if (!lists || !rules->at)
+        return false;
+    for (const struct rule *r = rules->first; r; r = r->next) {
+        rules->at[r->index] = r;
+        lists[r->index] = indexed_conditions(r);
+    }
+    rules->index = mk_condition_index_new(config, lists, rules->n);
+    return rules->index;
+}
+
+const struct rule *rewrite_rules_skip(const struct rules *rules, const struct rule *rule,
+                                      struct mk_request *request)
+{
+    if (!rule || !rules->index)
+        return rule;
+    size_t at = mk_condition_index_next(rules->index, request, mk_request_path(request), rule->index);
+    return at < rules->n ? rules->at[at] : NULL;
 }

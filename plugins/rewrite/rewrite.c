@@ -147,7 +147,8 @@ static void mark_ambiguous_variants(const struct rule *rule, struct mk_request *
     const mk_str *variants;
     size_t n;
     bool is_unclear = mk_request_variants(request, &variants, &n) != 0;
-    if (!is_unclear && !rewrite_rule_may_match_variants(rule, request, variants, n))
+    if (is_unclear ? !rewrite_rule_conditions_may_hold(rule, request)
+                   : !rewrite_rule_may_match_variants(rule, request, variants, n))
         return;
     mk_request_explain(request, "rewrite",
                        "%.*s %.*s: does not match, but might match the path as a backend interprets it: "
@@ -164,7 +165,8 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     mk_str path = mk_request_path(request);
     if (!mk_str_starts(path, MK_STR("/")) || (past && past->is_last))
         return MK_NEXT;
-    for (const struct rule *r = rules->first; r; r = r->next) {
+    const struct rule *r = rules->first;
+    for (; (r = rewrite_rules_skip(rules, r, request)); r = r->next) {
         if (r->rechecks_access && !(past && mk_str_eq(past->judged, path))) {
             past = get_rewrite_state(request);
             return past ? recheck_original_path(past, request, response) : respond_error(response, 503);
@@ -217,6 +219,8 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
             return e;
     }
     mark_rules_before_file_redirects(rules);
+    if (!rewrite_rules_index(config, rules))
+        return -ENOMEM;
     *host_data = rules->first ? rules : NULL;
     return 0;
 }

@@ -134,6 +134,7 @@ static void parse_rule_line(const struct mk_conf_ctx *ctx, struct rules *rules, 
         return;
     if (!rules->first)
         rules->end = &rules->first;
+    r->index = rules->n++;
     *rules->end = r;
     rules->end = &r->next;
 }

@@ -32,6 +32,7 @@ struct rule {
     struct mk_regex *regex; /* compiled when a host gets the rules; NULL for other kinds */
     struct target target;
     struct mk_conditions *conditions; /* NULL: none */
+    size_t index;                     /* index among the rules of the section */
     /* The rule tests a file, and this or a later rule is a redirect, which would reveal whether the file
      * exists: limits and auth must check the current path before this rule is tried. */
     bool rechecks_access;
@@ -50,6 +51,10 @@ struct rules {
     struct rule *first, **end;
     struct line *lines, **lines_end;
     struct mk_conditions *pending; /* conditions of the next rule; NULL: none */
+    size_t n;
+    /* Set once, if enough rules have conditions: */
+    const struct mk_condition_index *index; /* of the conditions that do not depend on the path; NULL: none */
+    const struct rule **at;                 /* n rules */
 };
 
 extern const struct mk_conf_table rewrite_rules_table;
@@ -67,6 +72,14 @@ bool rewrite_target_expand(const struct rule *rule, const struct mk_request *req
  * not match. Defined in match.c. */
 bool rewrite_rule_matches(const struct rule *rule, struct mk_request *request, struct mk_regex_captures *out,
                           const char **error);
+/* Builds the index of conditions, once for each section. Returns false if out of memory. */
+bool rewrite_rules_index(struct mk_config *config, struct rules *rules);
+/* Returns the first rule, from `rule` on, whose conditions may hold for the path of the request and its variants; NULL:
+ * none. */
+const struct rule *rewrite_rules_skip(const struct rules *rules, const struct rule *rule,
+                                      struct mk_request *request);
+/* Returns whether the conditions may hold for a variant of the path. */
+bool rewrite_rule_conditions_may_hold(const struct rule *rule, struct mk_request *request);
 /* Returns whether the rule would match if the path were one of its variants. */
 bool rewrite_rule_may_match_variants(const struct rule *rule, struct mk_request *request,
                                      const mk_str *variants, size_t n);

@@ -33,7 +33,7 @@ static bool is_same_name(const struct mk_condition *a, const struct mk_condition
 static const struct mk_condition *find_similar(const struct mk_conditions *list,
                                                const struct mk_condition *like)
 {
-    for (const struct mk_condition *c = list->first; c; c = c->next)
+    for (const struct mk_condition *c = list ? list->first : NULL; c; c = c->next)
         if (c->subject == like->subject && is_text_search(c) && has_regexes(c) == has_regexes(like) &&
             is_same_name(c, like))
             return c;
@@ -137,7 +137,7 @@ static const struct mk_condition *longest_run(const struct builder *b, size_t at
 {
     const struct mk_condition *best = NULL;
     longest->end = at;
-    for (const struct mk_condition *c = b->lists[at]->first; c; c = c->next) {
+    for (const struct mk_condition *c = b->lists[at] ? b->lists[at]->first : NULL; c; c = c->next) {
         struct extent e = is_text_search(c) ? measure_run(b, at, c) : (struct extent){.end = at};
         if (e.end > longest->end) {
             *longest = e;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/route_conditions.h"
 
-#include "web/condition.h"
+#include "setup/condition_index.h"
+#include "web/route.h"
 
 enum {
     SUBJECTS = MK_CONDITION_PATH | MK_CONDITION_CONTAINS | MK_CONDITION_FROM | MK_CONDITION_METHOD |
@@ -27,4 +28,17 @@ struct mk_conditions *mk_route_conditions_new(const struct mk_conf_ctx *ctx)
 void mk_route_conditions_parse(struct mk_conditions *conditions, const struct mk_conf_ctx *ctx, mk_str text)
 {
     (void)!mk_conditions_parse(conditions, ctx, text, SUBJECTS, false);
+}
+
+void mk_route_conditions_index(struct mk_arena *arena, struct mk_route *routes, size_t n)
+{
+    bool has_conditions = false;
+    for (size_t i = 0; i < n; i++)
+        has_conditions = has_conditions || routes[i].when;
+    const struct mk_conditions **lists = has_conditions ? mk_arena_zalloc(arena, n, sizeof *lists) : NULL;
+    for (size_t i = 0; lists && i < n; i++)
+        lists[i] = routes[i].regex ? NULL : routes[i].when; /* an expression may exceed its limit */
+    const struct mk_condition_index *index = lists ? mk_condition_index_build(arena, lists, n) : NULL;
+    for (size_t i = 0; index && i < n; i++)
+        routes[i].run = index->runs[i];
 }

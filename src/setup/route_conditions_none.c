@@ -15,3 +15,10 @@ void mk_route_conditions_parse(struct mk_conditions *conditions, const struct mk
     (void)ctx;
     (void)text;
 }
+
+void mk_route_conditions_index(struct mk_arena *arena, struct mk_route *routes, size_t n)
+{
+    (void)arena;
+    (void)routes;
+    (void)n;
+}

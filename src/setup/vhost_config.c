@@ -364,6 +364,7 @@ static void build_routes(struct host_builder *b)
         n += bind_match_route(b, &s->handlers.at[i], &routes[n]);
     n += bind_conditional_routes(b, routes + n);
     add_default_route(b, routes, &n);
+    mk_route_conditions_index(b->arena, routes, n);
     s->host.routes = routes;
     s->host.n_routes = n;
     if (!mk_script_names_collect(b->arena, &s->host)) /* out of memory: the host gets no routes */

@@ -71,7 +71,7 @@ struct mk_conditions {
 
 /* Consecutive lists of an index. If `any` is false, all of them are false. */
 struct mk_condition_run {
-    struct mk_conditions any; /* one condition: `condition` */
+    struct mk_conditions any; /* one condition: `condition`; without `match` */
     struct mk_condition condition;
     size_t end; /* the list after the last one */
 };

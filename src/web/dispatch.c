@@ -558,6 +558,17 @@ static bool notify_watcher(struct mk_exchange *x, const struct mk_route *route)
     return false;
 }
 
+/* Moves on to the last route of a run whose conditions are all false. */
+MK_NOINLINE static enum mk_regex_result match_conditions(struct mk_exchange *x, const struct mk_route *route)
+{
+    const struct mk_conditions *when = route->when;
+    mk_str path = x->request.target->path;
+    if (!route->run || when->match(&route->run->any, &x->request, path) != MK_REGEX_NO_MATCH)
+        return when->match(when, &x->request, path);
+    x->at = (unsigned)route->run->end - 1;
+    return MK_REGEX_NO_MATCH;
+}
+
 static bool call_route_handler(struct mk_exchange *x)
 {
     const struct mk_vhost *host = x->request.site;
@@ -572,8 +583,7 @@ static bool call_route_handler(struct mk_exchange *x)
     const struct mk_route *route = &host->routes[x->at];
     if (MK_UNLIKELY(result == MK_REGEX_LIMIT))
         return fail_route_match_limit(x, route);
-    if (MK_UNLIKELY(route->when != NULL) &&
-        (result = route->when->match(route->when, &x->request, x->request.target->path)) != MK_REGEX_MATCH)
+    if (MK_UNLIKELY(route->when != NULL) && (result = match_conditions(x, route)) != MK_REGEX_MATCH)
         return result == MK_REGEX_LIMIT ? fail_route_match_limit(x, route) : apply_verdict(x, MK_NEXT);
     unsigned methods = handler_methods(route->handler);
     if (methods && !(methods & MK_METHOD_BIT(x->request.target->method))) {

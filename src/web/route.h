@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "http/path_pattern.h"
 
+struct mk_condition_run;
 struct mk_conditions;
 struct mk_plugin;
 
@@ -16,6 +17,8 @@ struct mk_route {
     struct mk_pattern pattern;        /* for a regex only its text is set, for messages */
     struct mk_regex *regex;           /* used instead of the pattern; NULL: none */
     const struct mk_conditions *when; /* additional conditions on the request; NULL: none */
+    const struct mk_condition_run
+        *run; /* the routes from this one on whose conditions have an index; NULL: none */
     const struct mk_handler *handler;
     void *data;                     /* configuration of the handler */
     const struct mk_plugin *plugin; /* plugin of the handler; NULL: built in */
