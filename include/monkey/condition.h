@@ -87,8 +87,9 @@ struct mk_condition_index;
  * if out of memory. */
 MK_API struct mk_condition_index *mk_condition_index_new(struct mk_config *config,
                                                          const struct mk_conditions *const *lists, size_t n);
-/** Returns the index of the first list, from `at` on, that may be true for the path; `n` if there is none. For all lists
- * in between, mk_conditions_match_path() would return MK_REGEX_NO_MATCH if `without` is 0. */
+/** Returns the index of the first list, from `at` on, that may be true for the path; `n` if there is none. The
+ * lists in between are false for it, although mk_conditions_match_path() might return MK_REGEX_LIMIT for some: each match
+ * of their regular expressions contains a text that is absent. */
 MK_API size_t mk_condition_index_next(const struct mk_condition_index *index, struct mk_request *request,
                                       mk_str path, size_t at);
 

@@ -9,17 +9,12 @@ enum { RUN_MIN = 3 };
 
 /* ---- Conditions that can be searched together ---- */
 
-static bool has_regexes(const struct mk_condition *c)
-{
-    return c->n_regexes > 0;
-}
-
-/* Does the condition compare texts with globs and substrings of its own, or with regular expressions alone? */
+/* Does the condition compare texts with globs, substrings and regular expressions of its own? */
 static bool is_text_search(const struct mk_condition *c)
 {
     const unsigned subjects = MK_CONDITION_CONTAINS | MK_CONDITION_HOST | MK_CONDITION_QUERY |
                               MK_CONDITION_HEADER | MK_CONDITION_COOKIE | MK_CONDITION_PARAMETER;
-    bool has_files = c->n_globs != (c->n_own_globs > 0);
+    bool has_files = c->n_globs > c->has_own_set;
     return c->subject & subjects && !c->is_negated && !has_files;
 }
 
@@ -34,8 +29,8 @@ static const struct mk_condition *find_similar(const struct mk_conditions *list,
                                                const struct mk_condition *like)
 {
     for (const struct mk_condition *c = list ? list->first : NULL; c; c = c->next)
-        if (c->subject == like->subject && is_text_search(c) && has_regexes(c) == has_regexes(like) &&
-            is_same_name(c, like))
+        if (c->subject == like->subject && is_text_search(c) &&
+            c->has_regex_without_texts == like->has_regex_without_texts && is_same_name(c, like))
             return c;
     return NULL;
 }
@@ -58,8 +53,8 @@ static bool is_within_limits(const struct extent *e)
     return e->bytes < MK_GLOB_SET_MAX && e->n_globs < UINT16_MAX;
 }
 
-/* Stands for the regular expressions of a run, which are not searched together: only a request without a text is
- * skipped. */
+/* Stands for the regular expressions of a run, if the texts of their matches are unknown: only a request without a text
+ * is skipped. */
 static enum mk_regex_result match_any_text(const struct mk_regex *regex, mk_str text,
                                            struct mk_regex_captures *out)
 {
@@ -120,7 +115,7 @@ static struct mk_condition_run *build_run(const struct builder *b, size_t at, co
     run->condition.header_id = like->header_id;
     run->condition.globs = set;
     size_t n = collect_globs(b, at, extent, run, like, globs);
-    if (has_regexes(like)) {
+    if (like->has_regex_without_texts) {
         run->condition.regexes = any_texts;
         run->condition.n_regexes = 1;
         return run;

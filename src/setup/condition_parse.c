@@ -7,6 +7,7 @@
 #include "os/network_set.h"
 #include "setup/condition_file.h"
 #include "setup/condition_parser.h"
+#include "setup/regex_texts.h"
 #include "web/vhost.h"
 
 enum { FEW_NETWORKS = 8 };
@@ -37,6 +38,20 @@ static mk_str lowercase_copy(const struct mk_condition_parser *p, mk_str text)
 
 /* ---- Values ---- */
 
+static bool add_regex_texts(struct mk_condition_parser *p, mk_str pattern)
+{
+    struct mk_condition *c = p->condition;
+    mk_str texts[MK_REGEX_TEXTS_MAX];
+    size_t n = mk_regex_texts_find(p->ctx->arena, pattern, mk_condition_ignores_case(c->subject), texts);
+    c->has_regex_without_texts |= n == 0;
+    for (size_t i = 0; i < n; i++) {
+        struct mk_glob glob = {.text = texts[i], .is_substring = true};
+        if (!append(p, &c->own_globs, &c->n_own_globs, &glob, sizeof glob))
+            return false;
+    }
+    return true;
+}
+
 static bool add_regex(struct mk_condition_parser *p, mk_str pattern)
 {
     struct mk_condition *c = p->condition;
@@ -55,6 +70,7 @@ static bool add_regex(struct mk_condition_parser *p, mk_str pattern)
         return false;
     }
     return (c->subject != MK_CONDITION_PATH || append(p, &c->words, &c->n_words, &pattern, sizeof pattern)) &&
+           add_regex_texts(p, pattern) &&
            append(p, &c->regexes, &c->n_regexes, &regex, sizeof(struct mk_regex *));
 }
 
@@ -297,8 +313,10 @@ static bool build_globs(struct mk_condition_parser *p)
     if (e == -EFBIG)
         mk_conf_ctx_error(p->ctx, MK_STR_NULL, "the values have more than %d characters together",
                           MK_GLOB_SET_MAX);
-    c->own_globs = p->globs;
-    c->n_own_globs = p->n_globs;
+    c->has_own_set = true;
+    for (size_t i = 0; e == 0 && i < p->n_globs; i++)
+        if (!append(p, &c->own_globs, &c->n_own_globs, &p->globs[i], sizeof *p->globs))
+            return false;
     return e == 0 && append(p, &c->globs, &c->n_globs, &set, sizeof(const struct mk_glob_set *));
 }
 

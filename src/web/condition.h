@@ -50,8 +50,12 @@ struct mk_condition {
     unsigned methods; /* MK_METHOD_BITs */
     unsigned kinds;   /* enum mk_referer_kind */
     const struct mk_geo *geo;
-    const struct mk_glob *own_globs; /* from the condition itself: they are in one of the sets `globs` */
+    /* For an index: a value that matches the condition matches one of these, if each regular expression has texts and no
+     * values are from files. */
+    struct mk_glob *own_globs;
     size_t n_own_globs;
+    bool has_own_set; /* one of the sets `globs` is from the condition itself */
+    bool has_regex_without_texts;
 };
 
 /* Are texts compared without regard to case? */

@@ -28,13 +28,13 @@ static inline void condition_rules_add(struct condition_rules *rules, struct mk_
         rules->lists[rules->n++] = list;
 }
 
-static inline bool condition_rules_may_match(const struct condition_rules *rules, size_t i,
-                                             struct mk_request *r, mk_str path)
+static inline bool condition_rules_match(const struct condition_rules *rules, size_t i, struct mk_request *r,
+                                         mk_str path)
 {
-    return mk_conditions_match_path(rules->lists[i], r, path, 0) != MK_REGEX_NO_MATCH;
+    return mk_conditions_match_path(rules->lists[i], r, path, 0) == MK_REGEX_MATCH;
 }
 
-/* Asserts that the index skips no list that may match, from any position on. Returns how many lists it skips from the
+/* Asserts that the index skips no list that matches, from any position on. Returns how many lists it skips from the
  * first one on. */
 static inline size_t condition_rules_check(const struct condition_rules *rules,
                                            const struct mk_condition_index *index, struct mk_request *r,
@@ -44,7 +44,7 @@ static inline size_t condition_rules_check(const struct condition_rules *rules,
         size_t next = mk_condition_index_next(index, r, path, at);
         MK_ASSERT(next >= at && next <= rules->n);
         for (size_t i = at; i < next; i++)
-            MK_ASSERT(!condition_rules_may_match(rules, i, r, path));
+            MK_ASSERT(!condition_rules_match(rules, i, r, path));
     }
     return mk_condition_index_next(index, r, path, 0);
 }
