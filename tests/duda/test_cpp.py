@@ -205,7 +205,9 @@ static bool is_staff(duda_ctx *d)
 }
 
 DUDA_ROUTES(inner, DUDA_REQUIRE(is_staff, 403), DUDA_GET("/page", show, "Staff only."));
+DUDA_ROUTES(limited, DUDA_GET("/plain", show), DUDA_GET("/named", show, .url_name = "named"), DUDA_POST("/long", show, .body_max = 1 << 20, .tags = "a"));
 DUDA_SERVICE(cpp, DUDA_GET("/", show, "The root."), DUDA_START_TASK(show, .stack = 131072), DUDA_GET("/deep", show, "A larger stack.", .stack = 131072),
+    DUDA_GET("/rare", show, .rate = "2/hour", .url_name = "rare"), DUDA_GROUP("/limited", limited, .rate = "1/hour"),
     DUDA_GROUP("/staff", inner, "For staff."), DUDA_POST("/places", create, "Creates a place."));
 """
 
@@ -231,10 +233,38 @@ def test_cpp_service_compiles_without_warnings(tmp_path, compiler, standard, sou
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_options_compile_in_cpp17(tmp_path, compiler):
+    """Without -pedantic, compilers accept designated initializers in C++17."""
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    (tmp_path / "service.cpp").write_text(OPTIONS)
+    more = [] if compiler == "g++" else ["-Wno-gnu-zero-variadic-macro-arguments" if clang_version() < 18 else "-Wno-c++20-extensions"]
+    done = subprocess.run([compiler, "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *more, f"-I{ROOT / 'include'}",
+                           f"-I{ROOT / 'duda/include'}", tmp_path / "service.cpp"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="there is no C++ compiler")
+def test_every_option_of_a_route_may_come_first_in_cpp(tmp_path):
+    """struct duda_route_first has all members of struct duda_route that are options, and duda_route_with() uses them."""
+    header = re.sub(r"/\*.*?\*/", "", (ROOT / "duda/include/duda/service.h").read_text(), flags=re.DOTALL)
+
+    def members(struct):
+        body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", header, re.MULTILINE | re.DOTALL)[1]
+        return re.findall(r"(\w+)(?=\)\(|,| =|;)", re.sub(r"\)\([^)]*\)", ")()", body).replace("(*", "(").replace("MK_API_NULL", "0"))
+
+    options = members("duda_route")
+    options = [name for name in options[options.index("summary"):] if name not in ("predicate", "status", "start", "stop")]
+    assert [name for name in members("duda_route_first") if name not in ("0", "false")] == options
+    used = re.findall(r"route\.(\w+) = first\.\1 \? first\.\1 : route\.\1;", header)
+    assert used == options and len(used) > 20
+
+
 def test_every_macro_is_compiled_as_cpp():
     """Every macro with an uppercase name is tested, except helpers of other macros and macros that exist only in C."""
     headers = "".join(path.read_text() for path in (ROOT / "duda/include/duda").glob("*.h"))
-    names = set(re.findall(r"^#define (DUDA_[A-Z_]+)\(", headers, re.MULTILINE)) - {"DUDA_LABELS", "DUDA_PROBE", "DUDA_SCHEMA_FIELD"}
+    names = set(re.findall(r"^#define (DUDA_[A-Z_]+)\(", headers, re.MULTILINE)) - {"DUDA_LABELS", "DUDA_PROBE", "DUDA_SCHEMA_FIELD", "DUDA_FIRST_OF", "DUDA_REST_OF"}
     assert [name for name in sorted(names) if not name.endswith("_ENTRY") and f"{name}(" not in PLAIN + MACROS + OPTIONS] == []
 
 
@@ -247,6 +277,8 @@ def test_cpp_service_runs(monkey, tmp_path):
                     f"-Wl,-rpath,{services.OBJECTS}"], check=True, timeout=120)
     server = monkey(plugins=[out])
     assert server.get("/deep").text == "/deep"
+    assert [server.get("/rare").status for _ in range(3)] == [200, 200, 429], "an option without a summary applies"
+    assert [server.get(f"/limited/{name}").status for name in ("plain", "named")] == [200, 429]
     assert server.get("/staff/page").status == 403
     assert server.get("/staff/page", fields=[("X-Staff", "1")]).text == "/staff/page"
     made = server.get("/places", method="POST", body=b'{"city": "Ulm", "zip": 89073}', fields=[("Content-Type", "application/json")])

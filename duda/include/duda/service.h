@@ -207,11 +207,75 @@ struct duda_routes {
     size_t entry_size; /**< sizeof(struct duda_route) when the service was compiled */
 };
 
+#ifdef __cplusplus
+/** Implementation of the macros below: the first argument after the handler, because C++ does not permit a text without
+ * a name among members with names. A text initializes the summary, and an option the member with its name. */
+struct duda_route_first {
+    const char *summary = MK_API_NULL;
+    size_t stack = 0;
+    uint32_t deadline_ms = 0;
+    const struct duda_schema *query = MK_API_NULL;
+    const struct duda_schema *request_body = MK_API_NULL;
+    const struct duda_schema *form = MK_API_NULL;
+    const struct duda_schema *response_body = MK_API_NULL;
+    bool request_is_list = false;
+    bool response_is_list = false;
+    const char *responses = MK_API_NULL;
+    uint64_t body_max = 0;
+    const struct duda_schema *headers = MK_API_NULL;
+    const char *files = MK_API_NULL;
+    const char *response_types = MK_API_NULL;
+    const struct duda_schema *problem = MK_API_NULL;
+    const char *security = MK_API_NULL;
+    const void *data = MK_API_NULL;
+    const char *tags = MK_API_NULL;
+    const char *rate = MK_API_NULL;
+    mk_str (*rate_key)(struct duda_ctx *d) = MK_API_NULL;
+    const struct duda_route_auth *auth = MK_API_NULL;
+    const char *url_name = MK_API_NULL;
+    bool request_is_patch = false;
+    bool hidden = false;
+};
+/** Returns the route with the member that is set in `first`. */
+constexpr inline struct duda_route duda_route_with(const struct duda_route_first &first,
+                                                   struct duda_route route)
+{
+    route.summary = first.summary ? first.summary : route.summary;
+    route.stack = first.stack ? first.stack : route.stack;
+    route.deadline_ms = first.deadline_ms ? first.deadline_ms : route.deadline_ms;
+    route.query = first.query ? first.query : route.query;
+    route.request_body = first.request_body ? first.request_body : route.request_body;
+    route.form = first.form ? first.form : route.form;
+    route.response_body = first.response_body ? first.response_body : route.response_body;
+    route.request_is_list = first.request_is_list ? first.request_is_list : route.request_is_list;
+    route.response_is_list = first.response_is_list ? first.response_is_list : route.response_is_list;
+    route.responses = first.responses ? first.responses : route.responses;
+    route.body_max = first.body_max ? first.body_max : route.body_max;
+    route.headers = first.headers ? first.headers : route.headers;
+    route.files = first.files ? first.files : route.files;
+    route.response_types = first.response_types ? first.response_types : route.response_types;
+    route.problem = first.problem ? first.problem : route.problem;
+    route.security = first.security ? first.security : route.security;
+    route.data = first.data ? first.data : route.data;
+    route.tags = first.tags ? first.tags : route.tags;
+    route.rate = first.rate ? first.rate : route.rate;
+    route.rate_key = first.rate_key ? first.rate_key : route.rate_key;
+    route.auth = first.auth ? first.auth : route.auth;
+    route.url_name = first.url_name ? first.url_name : route.url_name;
+    route.request_is_patch = first.request_is_patch ? first.request_is_patch : route.request_is_patch;
+    route.hidden = first.hidden ? first.hidden : route.hidden;
+    return route;
+}
+/** The first argument, and the arguments after it. */
+#define DUDA_FIRST_OF(first, ...) first
+#define DUDA_REST_OF(first, ...)  __VA_ARGS__
+#endif
+
 /* clang-format off */
 /**
  * A route of a service: methods, a path pattern, the handler, an optional summary (a string literal), and options:
- * members of struct duda_route. Without a summary: `DUDA_GET("/ping", ping)`, or, in C,
- * `DUDA_GET("/ping", ping, .rate = "1/second")`; in C++, options need a summary before them.
+ * members of struct duda_route. Without a summary: `DUDA_GET("/ping", ping)`, or
+ * `DUDA_GET("/ping", ping, .rate = "1/second")`.
  *
  * Patterns are those of monkey/router.h: `:name` matches a segment, `:id<int>` a numeric segment, and a final
  * `*name` the rest of the path. duda_param() returns the matched values. The most specific pattern wins,
@@ -221,19 +285,20 @@ struct duda_routes {
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
 #define DUDA_ROUTE(http_method, pattern, ...) DUDA_ROUTE_ENTRY(http_method, pattern, __VA_ARGS__, )
-/** The start of the arguments after the handler or table. In C, a text without a name initializes the member after
- * `line`, which is `summary`, so options may also follow directly. C++ does not permit this. */
-#ifdef __cplusplus
-#define DUDA_SUMMARY .summary = ""
-#else
-#define DUDA_SUMMARY
-#endif
 /** For macros that define a route: omits the route from the OpenAPI document. In services, write `.hidden = true`. */
 #define DUDA_HIDDEN .hidden = true
-/** Implementation of DUDA_ROUTE(). The empty last argument allows callers to omit all further arguments. */
+/** Implementation of DUDA_ROUTE(). The empty last argument allows callers to omit all further arguments. In C, a
+ * text without a name initializes the member after `line`, which is `summary`. */
+#ifdef __cplusplus
+#define DUDA_ROUTE_ENTRY(http_method, pattern, function, ...)                                                \
+    duda_route_with({DUDA_FIRST_OF(__VA_ARGS__, )},                                                          \
+                    {.kind = DUDA_IS_ROUTE, .method = http_method, .path = pattern, .fn = function,          \
+                     .name = #function, .file = __FILE__, .line = __LINE__, DUDA_REST_OF(__VA_ARGS__)})
+#else
 #define DUDA_ROUTE_ENTRY(http_method, pattern, function, ...)                                                \
     {.kind = DUDA_IS_ROUTE, .method = http_method, .path = pattern, .fn = function, .name = #function,       \
-     .file = __FILE__, .line = __LINE__, DUDA_SUMMARY __VA_ARGS__}
+     .file = __FILE__, .line = __LINE__, __VA_ARGS__}
+#endif
 /* clang-format on */
 #define DUDA_GET(path, ...)    DUDA_ROUTE("GET", path, __VA_ARGS__)
 #define DUDA_POST(path, ...)   DUDA_ROUTE("POST", path, __VA_ARGS__)
@@ -293,9 +358,15 @@ struct duda_routes {
 /* clang-format off */
 #define DUDA_GROUP(prefix, ...) DUDA_GROUP_ENTRY(prefix, __VA_ARGS__, )
 /** Implementation of DUDA_GROUP(). */
+#ifdef __cplusplus
 #define DUDA_GROUP_ENTRY(prefix, table, ...)                                                                 \
-    {.kind = DUDA_IS_GROUP, .path = prefix, .routes = &(table), .file = __FILE__, .line = __LINE__,          \
-     DUDA_SUMMARY __VA_ARGS__}
+    duda_route_with({DUDA_FIRST_OF(__VA_ARGS__, )},                                                          \
+                    {.kind = DUDA_IS_GROUP, .path = prefix, .routes = &(table), .file = __FILE__,            \
+                     .line = __LINE__, DUDA_REST_OF(__VA_ARGS__)})
+#else
+#define DUDA_GROUP_ENTRY(prefix, table, ...)                                                                 \
+    {.kind = DUDA_IS_GROUP, .path = prefix, .routes = &(table), .file = __FILE__, .line = __LINE__, __VA_ARGS__}
+#endif
 /* clang-format on */
 
 /** The value that a DUDA_BEFORE() function returns to continue with the handler. */
