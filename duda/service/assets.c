@@ -241,8 +241,9 @@ mk_str duda_asset_url(struct duda_ctx *d, mk_str name)
     struct mk_buf url = mk_buf_growing(1 << 16);
     int e = duda_assets_append_url(d, false, name, &url);
     if (e)
-        duda_log(d, MK_LOG_ERROR, "the service has no asset `%.*s`%s", MK_STR_ARG(name),
-                 duda_url_has_base(d, false) ? "" : " with an absolute URL: PublicUrl of [DUDA] is not set");
+        duda_log_handler(
+            d, MK_LOG_ERROR, "the service has no asset `%.*s`%s", MK_STR_ARG(name),
+            duda_url_has_base(d, false) ? "" : " with an absolute URL: PublicUrl of [DUDA] is not set");
     mk_str copy = e || url.failed ? MK_STR_NULL : duda_strdup(d, mk_buf_str(&url));
     mk_buf_free(&url);
     return copy;

@@ -172,6 +172,32 @@ DUDA_COLD static void write_with_origin(struct duda_ctx *d, enum mk_log_level le
     write_message(d, level, message, &f);
 }
 
+/* Appends the function that runs, or has determined the result. */
+static void append_handler(struct mk_buf *out, const struct duda_ctx *d)
+{
+    const struct duda_route *r = d->result_route;
+    if (!r)
+        r = d->route_entry ? d->route_entry->route : NULL;
+    if (!r)
+        return;
+    mk_buf_addf(out, "%s() in %s", r->name, r->file);
+    if (r->line) /* otherwise a task */
+        mk_buf_addf(out, ":%d", r->line);
+    mk_buf_add(out, MK_STR(": "));
+}
+
+void duda_log_handler(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+{
+    char buf[DUDA_LOG_MAX - 128]; /* leaves space for the request ID */
+    struct mk_buf out = mk_buf_fixed(buf, sizeof buf / 2);
+    va_list args;
+    append_handler(&out, d);
+    va_start(args, fmt);
+    vsnprintf(buf + out.len, sizeof buf - out.len, fmt, args);
+    va_end(args);
+    write_with_origin(d, level, mk_str_from_c(buf));
+}
+
 void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
     char buf[DUDA_LOG_MAX - 128]; /* leaves space for the request ID */

@@ -332,9 +332,9 @@ static void report_wrong_count(struct duda_ctx *d, const struct duda_metric *m, 
 {
     struct table_state *state = find_table_state(d->worker_ctx->metrics, table);
     if (!state->is_reported)
-        duda_log(d, MK_LOG_ERROR,
-                 "the metric `%s` (%s:%d) has %zu labels, but a call passes %zu: not counted", m->name,
-                 m->file, m->line, count_labels(m), n);
+        duda_log_handler(d, MK_LOG_ERROR,
+                         "the metric `%s` (%s:%d) has %zu labels, but a call passes %zu: not counted",
+                         m->name, m->file, m->line, count_labels(m), n);
     state->is_reported = true;
 }
 

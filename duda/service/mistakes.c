@@ -30,5 +30,5 @@ void duda_log_mistake(struct duda_ctx *d, const void *subject, const char *fmt, 
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    duda_log(d, MK_LOG_WARN, "%s", message);
+    duda_log_handler(d, MK_LOG_WARN, "%s", message);
 }

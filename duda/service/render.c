@@ -127,7 +127,7 @@ static int fail_without_public_url(struct duda_ctx *d)
 {
     static const char text[] =
         "the template contains a URL, which must be absolute here: set PublicUrl of [DUDA]";
-    duda_log_plain(d, MK_LOG_ERROR, "%s", text);
+    duda_log_handler(d, MK_LOG_ERROR, "%s", text);
     return duda_reason(d, -EINVAL, "%s", text);
 }
 
@@ -145,7 +145,7 @@ static int render_to_buf(struct duda_ctx *d, const struct duda_template *t, unsi
                                             .url_for = append_url};
     int e = duda_template_render(t, value, &how, out, &error);
     if (error.len && e != -ECANCELED)
-        duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
+        duda_log_handler(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
     if (e == -ENOENT)
         e = -EINVAL; /* a bug in the service; -ENOENT would become a 404 */
     return !e && values.lacks_public_url ? fail_without_public_url(d) : e;
@@ -169,7 +169,7 @@ static const struct duda_template *require_template(struct duda_ctx *d, const ch
 {
     const struct duda_template *t = find_template(d, mk_str_from_c(name));
     if (!t)
-        duda_log_plain(d, MK_LOG_ERROR, "the service has no template templates/%s", name);
+        duda_log_handler(d, MK_LOG_ERROR, "the service has no template templates/%s", name);
     return t;
 }
 
@@ -218,7 +218,7 @@ int duda_render_text(struct duda_ctx *d, mk_str text, struct duda_value value)
         return e;
     c.template = duda_template_new(text, "template", &error);
     if (!c.template)
-        duda_log_plain(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
+        duda_log_handler(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
     e = c.template ? render_template(d, c.template, false, &value) : -EINVAL;
     duda_wait_end(&c.wait);
     return e;

@@ -63,9 +63,9 @@ int duda_reserved_cookie_check(struct duda_ctx *d, mk_str name)
 {
     if (!is_reserved_name(d->worker_ctx, name))
         return 0;
-    duda_log_plain(d, MK_LOG_WARN,
-                   "the service must not set the cookie `%.*s`: Duda uses it for sessions or CSRF tokens",
-                   MK_STR_ARG(name));
+    duda_log_handler(d, MK_LOG_WARN,
+                     "the service must not set the cookie `%.*s`: Duda uses it for sessions or CSRF tokens",
+                     MK_STR_ARG(name));
     return -EPERM;
 }
 

@@ -114,7 +114,8 @@ int duda_next(struct duda_ctx *d)
 {
     const struct duda_route *self = d->middleware;
     if (!self || self->kind != DUDA_IS_AROUND || d->n_middleware > d->route_entry->n_before) {
-        duda_log(d, MK_LOG_ERROR, "duda_next() was called twice, or outside of a DUDA_AROUND() function");
+        duda_log_handler(d, MK_LOG_ERROR,
+                         "duda_next() was called twice, or outside of a DUDA_AROUND() function");
         return -EALREADY;
     }
     d->result = run_middleware_and_handler(d);

@@ -99,8 +99,7 @@ static void write_session_cookie(void *ctx)
                                      .value = mk_buf_str(&data)};
     int e = !buf ? -ENOMEM : data.failed ? -EMSGSIZE : duda_cookie_set_reserved_encrypted(s->d, &cookie);
     if (e)
-        mk_request_log(s->d->request, MK_LOG_ERROR, "cannot save the session in its cookie: %s",
-                       strerror(-e));
+        duda_log_handler(s->d, MK_LOG_ERROR, "cannot save the session in its cookie: %s", strerror(-e));
 }
 
 static int defer_session_cookie(struct duda_session *s)

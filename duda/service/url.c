@@ -31,7 +31,7 @@ static bool report_problem(struct url_builder *u, const char *problem, mk_str pa
     char text[PROBLEM_SIZE];
     snprintf(text, sizeof text, "%s(\"%.*s\"): %s%s%.*s%s", u->caller, MK_STR_ARG(u->name), problem,
              param.p ? " `" : "", MK_STR_ARG(param), param.p ? "`" : "");
-    duda_log(u->d, MK_LOG_ERROR, "%s", text);
+    duda_log_handler(u->d, MK_LOG_ERROR, "%s", text);
     (void)duda_reason(u->d, -EINVAL, "%s", text);
     return false;
 }

@@ -200,10 +200,11 @@ static void check_job(struct duda_ctx *d, const char *job, size_t size)
 {
     size_t at = duda_memory_find_pointer(d, job, size);
     if (at < size)
-        duda_log(d, MK_LOG_ERROR,
-                 "duda_offload(): byte %zu of the job is a pointer to the stack or memory of the handler, "
-                 "which the thread may use after the handler has ended: copy the data into the job",
-                 at);
+        duda_log_handler(
+            d, MK_LOG_ERROR,
+            "duda_offload(): byte %zu of the job is a pointer to the stack or memory of the handler, "
+            "which the thread may use after the handler has ended: copy the data into the job",
+            at);
 }
 
 int duda_offload(struct duda_ctx *d, struct mk_thread_pool *threads, duda_work_fn *work, void *job,

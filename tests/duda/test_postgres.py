@@ -140,6 +140,8 @@ static int import(struct duda_ctx *d)
     e = e ? e : n < 0 ? (int)n : duda_postgres_copy_end(d, copy);
     if (e && copy && duda_postgres_copy_end(d, copy) != e)
         return 500;
+    if (e == -EEXIST ? !result.violation || !mk_str_eq(duda_sql_last_violation(d)->columns, MK_STR("id")) : result.violation != NULL)
+        return 500;
     return tell(d, e, &result);
 }
 

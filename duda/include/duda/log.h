@@ -71,8 +71,12 @@ MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fm
 MK_API void duda_log_field_array(struct duda_ctx *d, enum mk_log_level level, const char *message,
                                  const struct duda_entry *entries, size_t n);
 
-/** For packages: under `monkey run`, logs a warning about a probable mistake in the service, once for each
- * subject, such as the member of a schema. Does nothing in production. */
+/** For packages: writes a message about a mistake of the running handler or middleware. It begins with the name of
+ * the function, and the file and line of its table entry: "save() in notes.c:40: ". */
+MK_API void duda_log_handler(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+    MK_API_PRINTF(3, 4);
+/** For packages: under `monkey run`, logs a warning about a probable mistake in the service like
+ * duda_log_handler(), once for each subject, such as the member of a schema. Does nothing in production. */
 MK_API void duda_log_mistake(struct duda_ctx *d, const void *subject, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 

@@ -226,7 +226,7 @@ void package_log_missing_section(struct duda_ctx *d, const char *section, const 
     name = name ? name : PACKAGE_MAIN;
     describe_missing_section(text, section, name);
     if (is_first_report(section, name))
-        duda_log(d, MK_LOG_ERROR, "%s: functions that need it return -ENODEV", text);
+        duda_log_handler(d, MK_LOG_ERROR, "%s: functions that need it return -ENODEV", text);
     (void)duda_reason(d, -ENODEV, "%s", text);
 }
 

@@ -51,10 +51,11 @@ static void rollback_abandoned_transaction(void *ctx)
     const struct sql_transaction *t = ctx;
     bool has_succeeded = duda_result(t->d) >= 0 && duda_response_status(t->d) < 400;
     if (has_succeeded && !t->is_read_only)
-        duda_log(t->d, MK_LOG_WARN,
-                 "the handler returned success with an open transaction in the database `%.*s`, which is "
-                 "rolled back: call duda_sql_commit()",
-                 MK_STR_ARG(t->db->name));
+        duda_log_handler(
+            t->d, MK_LOG_WARN,
+            "the handler returned success with an open transaction in the database `%.*s`, which is "
+            "rolled back: call duda_sql_commit()",
+            MK_STR_ARG(t->db->name));
     end_transaction(ctx, false);
 }
 

@@ -26,7 +26,7 @@ mk_str duda_scope(struct duda_ctx *d)
     return scopes[0];
 }
 
-void duda_log_plain(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+void duda_log_handler(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
     va_list args;
     (void)d, (void)level;

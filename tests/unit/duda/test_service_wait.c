@@ -98,7 +98,7 @@ size_t duda_memory_find_pointer(const struct duda_ctx *self, const void *data, s
     return contains && data ? 0 : size;
 }
 
-void duda_log(struct duda_ctx *self, enum mk_log_level level, const char *fmt, ...)
+void duda_log_handler(struct duda_ctx *self, enum mk_log_level level, const char *fmt, ...)
 {
     (void)self, (void)level, (void)fmt;
     n_logged++;

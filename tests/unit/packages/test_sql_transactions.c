@@ -64,7 +64,7 @@ unsigned duda_response_status(struct duda_ctx *d)
     return handler_status;
 }
 
-void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
+void duda_log_handler(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
 {
     (void)d, (void)level, (void)fmt;
     n_logged++;
