@@ -64,6 +64,7 @@ DUDA_SERVICE(plain, DUDA_HOST("a"), DUDA_HOST(""), DUDA_START(start), DUDA_START
 """
 MACROS = r"""
 #include <duda.h>
+#include <duda/http.h>
 #include <duda/sql.h>
 #include <duda/store.h>
 #include <duda/task.h>
@@ -120,6 +121,11 @@ static int list(duda_ctx *d)
     e = e ? e : duda_link_add(d, "next", duda_url_with_query(d, "after", duda_cursor_new(d, MK_STR("x"))));
     e = e ? e : duda_store_token_bucket(d, duda_store_find(d, nullptr), MK_STR("k"), 1, 1000);
     e = e ? e : duda_after_response(d, later, "x", 1);
+    whole of_all = {};
+    duda_http_request request = {};
+    duda_http_response response;
+    request.json = duda_value_struct(&whole_schema, &of_all);
+    e = e ? e : duda_http_fetch(d, duda_http_find(d, nullptr), &request, &response);
     duda_counter_add(d, &orders, 1, MK_STR("NL"));
     duda_gauge_add(d, &carts, 1);
     duda_gauge_set(d, &carts, 1);

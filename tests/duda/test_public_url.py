@@ -114,6 +114,20 @@ def test_absolute_urls_contain_the_mount(mails):
     assert "no service `other` is loaded" in server.log
 
 
+@pytest.mark.processes("it starts no group of processes")
+def test_isolated_service_has_absolute_urls(monkey, site, tmp_path):
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "templates" / "page.html").write_text(TEMPLATES["page.html"])
+    (tmp_path / "mails.conf").write_text("[DUDA]\n    PublicUrl https://www.example.org\n")
+    tmp_path.chmod(0o755)
+    server = monkey(plugins=["isolate"], root=None, host=None,
+                    top=f"[ISOLATE]\n    Service {services.build(tmp_path, 'mails', SOURCE)}\n    Include mails.conf\n",
+                    sections=f"[HOST]\n    DocumentRoot {site}\n[ROUTES]\n    /shop/* isolate mails\n")
+    assert in_task(server, "page.html", "/shop") == '0 <a href="https://www.example.org/shop/items/7?q=a%26b">'
+    assert server.get("/shop/now?what=page.html&flags=1").text == '0 <a href="https://www.example.org/shop/items/7?q=a%26b">'
+
+
 def test_task_without_public_url_gets_an_error(mails):
     server = mails()
     assert in_task(server, "mail.txt") == "22 " and in_task(server, "nested.txt") == "22 "

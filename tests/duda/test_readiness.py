@@ -124,6 +124,21 @@ def test_new_workers_of_a_reload_run_start_tasks(starts, tmp_path):
     wait_until(lambda: not_ready(server) == [], "ready again")
 
 
+@pytest.mark.processes("it starts no group of processes")
+def test_front_server_is_ready_after_the_start_tasks_of_an_isolated_service(monkey, site, tmp_path):
+    (tmp_path / "first.wait").touch()
+    tmp_path.chmod(0o755)
+    service = services.build(tmp_path, "shop", STARTS.replace("FOLDER", str(tmp_path)))
+    (tmp_path / "shop.conf").write_text(f"[DUDA]\n    ReadablePaths {tmp_path}\n")
+    server = monkey(plugins=["isolate", "metrics"], root=None, host=None,
+                    top=f"{KEYS}[ISOLATE]\n    Service {service}\n    Include shop.conf\n    Workers 2\n",
+                    sections=f"[HOST]\n    DocumentRoot {site}\n[ROUTES]\n    /shop/* isolate shop\n")
+    wait_until(lambda: server.get("/readyz").status == 503 and "shop.first: starting" in server.get("/readyz").text, "the tasks run")
+    assert server.get("/shop/").status == 200
+    (tmp_path / "first.wait").unlink()
+    wait_until(lambda: server.get("/readyz").status == 200, "the tasks have ended in both workers of the group")
+
+
 @pytest.mark.processes("the embedding program handles crash signals")
 def test_start_task_that_crashes_is_suspended(starts, tmp_path):
     server = starts("first.crash")

@@ -652,6 +652,21 @@ def test_test_waits_for_background_tasks(call, tmp_path):
     assert "slept 60000: -125" in done.err and "was cancelled" not in done.err, done
 
 
+def test_test_waits_for_start_tasks(call, tmp_path):
+    (tmp_path / "starts.c").write_text(
+        '#include <duda.h>\n#include <errno.h>\nstatic int n;\n'
+        'static int load(struct duda_ctx *d)\n{\n    int e = duda_sleep(d, 50);\n    return e ? e : n++ ? 0 : -EAGAIN;\n}\n'
+        'static int show(struct duda_ctx *d)\n{\n    return duda_printf(d, "%d", n);\n}\n'
+        'DUDA_SERVICE(starts, DUDA_START_TASK(load), DUDA_GET("/", show));\n')
+    (tmp_path / "starts_test.c").write_text(
+        '#include <duda/test.h>\n'
+        'DUDA_TEST(starts)\n{\n    duda_expect(t, duda_test_wait_for_tasks(t, 20000));\n'
+        '    duda_expect_text(t, duda_test_get(t, "/").body, "1");\n    duda_test_advance_clock(t, 1500);\n'
+        '    duda_expect(t, duda_test_wait_for_tasks(t, 20000));\n    duda_expect_text(t, duda_test_get(t, "/").body, "2");\n}\n')
+    done = call("test")
+    assert done.code == 0 and "the start task load() in" in done.err, done
+
+
 def test_generated_client_calls_the_service(call, monkey, tmp_path):
     """A public generator makes a client from the document; the client sends JSON and a file, and reads the responses."""
     pytest.importorskip("openapi_python_client")

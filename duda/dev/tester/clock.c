@@ -122,7 +122,7 @@ static bool step_clock(uint64_t until_ms)
     return mk_server_step(tester_server()) == 1;
 }
 
-/* Number of tasks of duda_after_response() that have not ended. */
+/* Number of start tasks, and tasks of duda_after_response(), that have not ended. */
 static int n_tasks;
 
 /* The plugin `duda` calls this function, if the program defines it, when a task is created or has ended. */
@@ -136,6 +136,7 @@ bool duda_test_wait_for_tasks(struct duda_test *t, uint32_t timeout_ms)
 {
     uint64_t until_ms = tester_clock_real_ms() + timeout_ms;
     (void)t;
+    (void)mk_server_fd(tester_server()); /* starts the service, and its start tasks */
     while (n_tasks > 0 && step_clock(until_ms))
         continue;
     return n_tasks == 0;

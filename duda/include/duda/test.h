@@ -244,7 +244,7 @@ MK_API void duda_test_set_time(struct duda_test *test, int64_t unix_s);
 MK_API void duda_test_wait(struct duda_test *test, uint32_t duration_ms);
 
 /**
- * Runs the service until all tasks of duda_after_response() have ended, for at most `timeout_ms` of real
+ * Runs the service until all start tasks and all tasks of duda_after_response() have ended, for at most `timeout_ms` of real
  * time. Returns false on timeout.
  *
  *     duda_test_post_form(t, "/sign-up", "email", "ana@example.org", NULL);
