@@ -20,6 +20,7 @@
 struct acme {
     struct acme_settings *settings; /* NULL: no [ACME] */
     struct acme_cert_spec *specs;
+    struct acme_demand_stats stats;
     struct acme_helper_job job, on_demand; /* on_demand.on_demand is NULL if no host uses it */
     const char *answers;                   /* folder of http-01 responses */
     bool is_prepared, has_alpn;
@@ -230,9 +231,10 @@ static void cancel_request(struct mk_worker *worker, struct mk_tls_waiter *waite
 static void check_on_demand(struct mk_config *config, const struct acme *a, const struct acme_cert_spec *w)
 {
     const struct acme_cert_spec *other = a->on_demand.on_demand;
-    if (!a->settings->endpoint.len) {
+    if (!a->settings->endpoint.len && !a->settings->allow_file.len) {
         mk_config_error(config, a->settings, "AllowEndpoint",
-                        "`OnDemand on` needs `AllowEndpoint`, which decides which names get a certificate");
+                        "`OnDemand on` needs `AllowEndpoint` or `AllowFile`, which decide which names get a "
+                        "certificate");
         mk_config_hint(config, "without it, strangers could use up the limits of the authority");
     }
     if (strcmp(w->challenge, "dns-01") == 0)
@@ -258,6 +260,7 @@ static int bind_on_demand(struct mk_config *config, struct acme *a)
     a->on_demand = a->job;
     a->on_demand.folder = folder;
     a->on_demand.on_demand = w;
+    acme_demand_stats_register(config, &a->stats);
     mk_config_tls_on_demand(config, certificates, request_certificate, cancel_request, NULL);
     return 0;
 }
@@ -266,7 +269,7 @@ static int bind_host(struct mk_config *config, struct mk_vhost *host, void *data
 {
     struct acme *a = data;
     bool is_on_demand = acme_settings_has_on_demand(config),
-         answers_all = a->settings && a->settings->endpoint.len;
+         answers_all = a->settings && (a->settings->endpoint.len || a->settings->allow_file.len);
     bool needs_cert = acme_settings_needs_cert(config, host);
     if (!needs_cert && !is_on_demand && !answers_all)
         return 0;
@@ -308,10 +311,10 @@ static void free_worker(struct acme_worker *w)
 
 static bool start_on_demand(struct mk_worker *worker, const struct acme *a, struct acme_worker *w)
 {
-    w->demand = acme_demand_new(worker, &MK_PLUGIN_OF(acme), a->specs);
+    w->demand = acme_demand_new(worker, &MK_PLUGIN_OF(acme), &a->stats, a->specs);
     if (!w->demand || mk_worker_index(worker) != 0)
         return w->demand;
-    w->issuer = acme_issuer_new(worker, &MK_PLUGIN_OF(acme), &a->on_demand);
+    w->issuer = acme_issuer_new(worker, &MK_PLUGIN_OF(acme), &a->stats, &a->on_demand);
     return w->issuer;
 }
 

@@ -35,6 +35,7 @@ struct wanted_name {
 struct acme_demand {
     struct mk_worker *worker;
     const struct mk_plugin *plugin;
+    const struct acme_demand_stats *stats;
     const struct acme_cert_spec *specs; /* certificates of the configuration */
     struct wanted_name *names;
     size_t n_waiters;
@@ -105,6 +106,7 @@ static void end_late_waiters(struct acme_demand *d, struct wanted_name *name, ui
             continue;
         }
         *at = w->next;
+        acme_demand_stats_count(d->worker, d->stats, ACME_RESULT_TIMEOUT);
         end_waiter(d, w, false);
     }
 }
@@ -163,10 +165,14 @@ int acme_demand_request(struct acme_demand *d, mk_str text, const struct mk_addr
     struct mk_addr network = acme_rate_network(client);
     if (!acme_hostname_is_public(text) || is_configured(d, text))
         return -EINVAL;
-    if (acme_refusals_get(&d->refusals, text, now))
+    if (acme_refusals_get(&d->refusals, text, now)) {
+        acme_demand_stats_count(d->worker, d->stats, ACME_RESULT_REMEMBERED);
         return -EACCES;
-    if (d->n_waiters >= WAITERS_MAX || count_client_waiters(d, &network) >= CLIENT_MAX)
+    }
+    if (d->n_waiters >= WAITERS_MAX || count_client_waiters(d, &network) >= CLIENT_MAX) {
+        acme_demand_stats_count(d->worker, d->stats, ACME_RESULT_BUSY);
         return -EBUSY;
+    }
     struct wanted_name *name = *find_name(d, text);
     struct waiter *w = mk_mem_zalloc(1, sizeof *w);
     if (w && !name)
@@ -207,13 +213,14 @@ void acme_demand_on_answer(struct acme_demand *d, const struct acme_message *m, 
 }
 
 struct acme_demand *acme_demand_new(struct mk_worker *worker, const struct mk_plugin *plugin,
-                                    const struct acme_cert_spec *specs)
+                                    const struct acme_demand_stats *stats, const struct acme_cert_spec *specs)
 {
     struct acme_demand *d = mk_mem_zalloc(1, sizeof *d);
     if (!d)
         return NULL;
     d->worker = worker;
     d->plugin = plugin;
+    d->stats = stats;
     d->specs = specs;
     mk_timer_init(&d->timer, on_tick);
     acme_refusals_init(&d->refusals);

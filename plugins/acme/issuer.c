@@ -36,6 +36,7 @@ struct task {
     enum task_state state;
     bool is_renewal;
     bool is_answered; /* the workers know the result */
+    enum acme_result failure;
     uint64_t workers; /* that wait, by index; for an index of WORKERS_MAX or more, all bits are set */
     uint64_t next_s;  /* until the next attempt or the renewal, according to the program */
     struct mk_addr network;
@@ -55,6 +56,7 @@ struct complaint {
 struct acme_issuer {
     struct mk_worker *worker;
     const struct mk_plugin *plugin;
+    const struct acme_demand_stats *stats;
     const struct acme_helper_job *job;
     struct task *tasks; /* in the order of their arrival */
     size_t n_tasks;
@@ -123,6 +125,7 @@ static void free_task(struct task *t)
         at = &(*at)->next;
     *at = t->next;
     t->issuer->n_tasks--;
+    acme_demand_stats_set_active(t->issuer->worker, t->issuer->stats, t->issuer->n_tasks);
     mk_timer_stop(&t->timer);
     acme_question_free(t->question);
     acme_helper_run_free(t->run);
@@ -136,12 +139,14 @@ static struct task *add_task(struct acme_issuer *s, mk_str name)
     if (!t)
         return NULL;
     t->issuer = s;
+    t->failure = ACME_RESULT_LIMITED;
     t->len = name.len;
     memcpy(t->name, name.p, name.len);
     while (*end)
         end = &(*end)->next;
     *end = t;
     s->n_tasks++;
+    acme_demand_stats_set_active(s->worker, s->stats, s->n_tasks);
     mk_worker_ref(s->worker); /* other workers of this configuration may wait for the result */
     return t;
 }
@@ -184,22 +189,26 @@ static struct task *find_task(const struct acme_issuer *s, mk_str name)
     return t;
 }
 
-static void answer_task(struct task *t, bool is_issued, uint32_t refused_ms)
+/* Renewals are not counted: no client has requested them. */
+static void answer_task(struct task *t, enum acme_result result, uint32_t refused_ms)
 {
     struct acme_issuer *s = t->issuer;
     uint64_t now = mk_worker_now_ms(s->worker);
+    bool is_issued = result == ACME_RESULT_ISSUED;
     if (t->is_answered)
         return;
     t->is_answered = true;
+    if (!t->is_renewal)
+        acme_demand_stats_count(s->worker, s->stats, result);
     if (!t->is_renewal || is_issued)
         acme_refusals_set(&s->refusals, task_name(t), is_issued ? 0 : now + refused_ms, now);
     answer_workers(s, t->workers, task_name(t), is_issued, refused_ms);
 }
 
-static void end_task(struct task *t, bool is_issued, uint32_t refused_ms)
+static void end_task(struct task *t, enum acme_result result, uint32_t refused_ms)
 {
     struct acme_issuer *s = t->issuer;
-    answer_task(t, is_issued, refused_ms);
+    answer_task(t, result, refused_ms);
     free_task(t);
     advance_tasks(s);
 }
@@ -247,7 +256,9 @@ static void on_answer(void *ctx, enum acme_answer answer, const char *text)
         mk_worker_log(s->worker, t->is_renewal ? MK_LOG_INFO : MK_LOG_DEBUG, "acme: %.*s is not allowed: %s",
                       MK_STR_ARG(task_name(t)), text);
     if (answer != ACME_ALLOWED) {
-        end_task(t, false, answer == ACME_REFUSED ? REFUSED_MS : NO_ANSWER_MS);
+        bool is_refused = answer == ACME_REFUSED;
+        end_task(t, is_refused ? ACME_RESULT_NOT_ALLOWED : ACME_RESULT_NO_ANSWER,
+                 is_refused ? REFUSED_MS : NO_ANSWER_MS);
         return;
     }
     acme_question_free(t->question);
@@ -269,7 +280,7 @@ static void on_run_report(void *ctx, enum acme_helper_report report, mk_str text
     struct task *t = ctx;
     uint64_t n;
     if (report == ACME_HELPER_ISSUED)
-        answer_task(t, true, 0);
+        answer_task(t, ACME_RESULT_ISSUED, 0);
     else if (report == ACME_HELPER_NEXT && mk_num_parse(text, &n))
         t->next_s = n;
 }
@@ -285,7 +296,8 @@ static void on_run_end(void *ctx, int status)
     if (status < 0)
         mk_worker_log(t->issuer->worker, MK_LOG_ERROR, "acme: cannot start %s: %s", t->issuer->job->program,
                       strerror(-status));
-    end_task(t, is_issued, ms > FAILED_MIN_MS ? (uint32_t)ms : FAILED_MIN_MS);
+    end_task(t, is_issued ? ACME_RESULT_ISSUED : ACME_RESULT_FAILED,
+             ms > FAILED_MIN_MS ? (uint32_t)ms : FAILED_MIN_MS);
 }
 
 static void on_run_timeout(struct mk_timer *timer)
@@ -327,14 +339,30 @@ static bool is_within_rate(struct task *t)
     return false;
 }
 
+/* Looks the name up, and asks the endpoint about others. Returns false if the task has failed. */
+static bool start_asking(struct task *t)
+{
+    const struct acme_settings *settings = t->issuer->job->settings;
+    if (acme_allow_list_has(&settings->allow_list, task_name(t))) {
+        t->state = TASK_WAITS_TO_RUN;
+        return true;
+    }
+    if (settings->endpoint.len) {
+        ask(t);
+        return t->question;
+    }
+    mk_worker_log(t->issuer->worker, t->is_renewal ? MK_LOG_INFO : MK_LOG_DEBUG,
+                  "acme: %.*s is not allowed: AllowFile does not list it", MK_STR_ARG(task_name(t)));
+    t->failure = ACME_RESULT_NOT_ALLOWED;
+    return false;
+}
+
 /* Starts the next step of the task, if there is space for it. Returns false if the task has failed. */
 static bool start_step(struct task *t)
 {
     struct acme_issuer *s = t->issuer;
-    if (t->state == TASK_WAITS_TO_ASK && count_tasks(s, TASK_ASKS) < ASKS_MAX) {
-        ask(t);
-        return t->question;
-    }
+    if (t->state == TASK_WAITS_TO_ASK && count_tasks(s, TASK_ASKS) < ASKS_MAX && !start_asking(t))
+        return false;
     if (t->state == TASK_WAITS_TO_RUN && has_space_to_run(t)) {
         if (!is_within_rate(t))
             return false;
@@ -371,7 +399,7 @@ static void advance_tasks(struct acme_issuer *s)
         next = t->next;
         if (start_step(t))
             continue;
-        answer_task(t, false, LIMITED_MS);
+        answer_task(t, t->failure, t->failure == ACME_RESULT_LIMITED ? LIMITED_MS : REFUSED_MS);
         free_task(t);
     }
 }
@@ -398,6 +426,7 @@ void acme_issuer_on_request(struct acme_issuer *s, const struct acme_message *m,
     }
     t = is_within_limits(s, &m->network) ? add_task(s, name) : NULL;
     if (!t) {
+        acme_demand_stats_count(s->worker, s->stats, ACME_RESULT_LIMITED);
         answer_workers(s, worker_bit(m->from), name, false, LIMITED_MS);
         return;
     }
@@ -432,13 +461,14 @@ void acme_issuer_free(struct acme_issuer *s)
 }
 
 struct acme_issuer *acme_issuer_new(struct mk_worker *worker, const struct mk_plugin *plugin,
-                                    const struct acme_helper_job *job)
+                                    const struct acme_demand_stats *stats, const struct acme_helper_job *job)
 {
     struct acme_issuer *s = mk_mem_zalloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->worker = worker;
     s->plugin = plugin;
+    s->stats = stats;
     s->job = job;
     s->due = mk_buf_growing(LIST_MAX);
     acme_refusals_init(&s->refusals);

@@ -4,6 +4,7 @@
 #ifndef ACME_ISSUER_H
 #define ACME_ISSUER_H
 
+#include "demand_stats.h"
 #include "helper_run.h"
 
 enum acme_message_kind { ACME_MESSAGE_REQUEST = 1, ACME_MESSAGE_ISSUED, ACME_MESSAGE_REFUSED };
@@ -24,6 +25,7 @@ int acme_message_send(struct mk_worker *worker, const struct mk_plugin *plugin, 
 struct acme_issuer;
 
 struct acme_issuer *acme_issuer_new(struct mk_worker *worker, const struct mk_plugin *plugin,
+                                    const struct acme_demand_stats *stats,
                                     const struct acme_helper_job *job) MK_API_MUST_USE;
 /* Kills the programs. Accepts NULL. */
 void acme_issuer_free(struct acme_issuer *s);

@@ -258,6 +258,14 @@ static const struct mk_conf_key keys[] = {
      .show = show_quoted_string,
      .help = MK_HELP("Decides which names get a certificate on demand: the server requests "
                      "`URL?domain=NAME`, and status 200 allows the name.")},
+    {.name = "AllowFile",
+     .type = MK_CONF_TEXT,
+     AT(allow_file),
+     .flags = MK_CONF_READS,
+     .min = 1,
+     .help = MK_HELP(
+         "File with names that get a certificate on demand, one a line; `*.example.com` means all names "
+         "below the domain. `AllowEndpoint` decides about other names. Reload after a change.")},
     {.name = "MaxCertificates",
      .type = MK_CONF_NUM,
      AT(max_certificates),
@@ -296,8 +304,8 @@ static const struct mk_conf_key host_keys[] = {
      .type = MK_CONF_BOOL,
      HOST(on_demand),
      .default_value = "off",
-     .help = MK_HELP("Requests certificates for other names when clients request them, if `AllowEndpoint` in "
-                     "[ACME] allows the name.")},
+     .help = MK_HELP("Requests certificates for other names when clients request them, if `AllowEndpoint` or "
+                     "`AllowFile` in [ACME] allows the name.")},
     {.name = "Domains",
      .type = MK_CONF_WORDS,
      HOST(names),
@@ -439,6 +447,15 @@ static void read_hook_environment(struct mk_config *config, struct acme_settings
     }
 }
 
+static void read_allow_file(struct mk_config *config, struct acme_settings *s)
+{
+    if (!s->allow_file.len)
+        return;
+    s->allow_file = mk_config_path(config, s, s->allow_file);
+    if (s->allow_file.p)
+        acme_allow_list_read(config, s, s->allow_file.p, &s->allow_list);
+}
+
 struct acme_settings *acme_settings_load(struct mk_config *config)
 {
     struct acme_settings *s = mk_config_section(config, &acme_table, NULL);
@@ -449,6 +466,7 @@ struct acme_settings *acme_settings_load(struct mk_config *config)
     check_contact(config, s);
     read_account_file(config, s);
     read_hook_environment(config, s);
+    read_allow_file(config, s);
     return s;
 }
 

@@ -5,6 +5,8 @@
 
 #include <monkey/plugin.h>
 
+#include "allow_list.h"
+
 #define ACME_HTTP_FOLDER "http-01"     /* subfolder of the state folder, with a file for each token */
 #define ACME_ALPN_FOLDER "tls-alpn-01" /* subfolder with NAME.pem for each name */
 #define ACME_DNS_FOLDER  "dns-01"      /* subfolder with the DNS records to remove */
@@ -36,6 +38,8 @@ struct acme_settings {
     mk_str endpoint; /* AllowEndpoint; absent: none */
     struct mk_upstream *endpoint_upstream;
     mk_str endpoint_host, endpoint_target;
+    mk_str allow_file; /* AllowFile; absent: none */
+    struct acme_allow_list allow_list;
     uint64_t on_demand_interval_ms,
         on_demand_burst;       /* OnDemandRate: one every interval, and up to `burst` at once */
     uint32_t max_certificates; /* on demand */

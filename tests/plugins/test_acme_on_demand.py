@@ -2,6 +2,7 @@
 """Certificates on demand: a handshake with an unknown name waits until the acme plugin has asked the allow endpoint, and obtained a
 certificate from Pebble.
 """
+import contextlib
 import datetime
 import http.server
 import json
@@ -83,10 +84,10 @@ class Demand:
     def __init__(self, world, endpoint):
         self.world, self.endpoint = world, endpoint
 
-    def start(self, keys="", **how):
+    def start(self, keys="", asks=True, **how):
         how.setdefault("names", "")
         how.setdefault("sections", ON_DEMAND)
-        self.server = self.world.start(f"AllowEndpoint {self.endpoint.url}\n{keys}", tls=True, **how)
+        self.server = self.world.start(f"AllowEndpoint {self.endpoint.url}\n{keys}" if asks else keys, tls=True, **how)
         return self.server
 
     def connect(self, name, trusts=True, timeout=SECONDS, source=None, versions=None, session=None, context=None):
@@ -513,7 +514,7 @@ def test_name_that_is_no_longer_allowed_is_not_renewed(demand, endpoint, state):
 
 
 def write_certificate(state, name, expired_days):
-    """A certificate that expired so many days ago."""
+    """A certificate that was valid for 30 days, and expired so many days ago."""
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime.now(datetime.timezone.utc)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -548,6 +549,28 @@ def test_expired_certificate_is_replaced_in_the_handshake(demand, endpoint, stat
     demand.world.start_pebble()
     demand.start()
     assert demand.get("late.customer.test").endswith(b"home")
+
+
+def test_certificate_of_the_future_is_renewed_once(demand, state):
+    """A clock was wrong when the certificate was stored: it is not valid yet."""
+    write_certificate(state, "early.customer.test", -90)
+    demand.world.start_pebble()
+    server = demand.start(workers=2)
+    demand.serial("early.customer.test")
+    server.err.wait_for(NEW.format("early.customer.test"))
+    assert serial_in(state, "early.customer.test") != 7
+    server.stop()
+    assert demand.start(workers=2) and demand.get("early.customer.test").endswith(b"home")
+
+
+def test_clock_that_is_ahead_does_not_use_up_the_authority(demand, endpoint):
+    """Certificates expire as soon as they are issued, as with a clock that is ahead of that of the authority."""
+    demand.world.start_pebble(validity=1)
+    server = demand.start(workers=2)
+    for _ in range(6):
+        attempt(demand, "shop.customer.test")
+        time.sleep(0.5)  # certificates have times in seconds
+    assert server.err.text.count("acme: shop.customer.test: ") <= 3 and len(endpoint.names()) <= 2
 
 
 def test_damaged_certificate_is_replaced_in_the_handshake(demand, endpoint, state):
@@ -676,6 +699,36 @@ def test_state_folder_that_cannot_be_written(demand, endpoint, state):
     assert demand.get("shop.customer.test").endswith(b"home")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system")
+def test_full_disk_leaves_no_incomplete_certificate(demand, state):
+    """The folder of the certificates is a file system of two pages: one certificate has space."""
+    demand.start().stop()
+    folder = state / "on-demand/certificates"
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k,mode=700", "none", folder], check=False, capture_output=True).returncode:
+        pytest.skip("this machine cannot mount a tmpfs")
+    try:
+        (folder / "filler").write_bytes(bytes(8192))
+        server = demand.start()
+        assert "UNRECOGNIZED_NAME" in demand.refused("shop.customer.test")
+        server.err.wait_for(r"\[error\] \d+: acme: .*No space left on device")
+        assert [path.name for path in folder.iterdir()] == ["filler"]
+        (folder / "filler").unlink()
+        wait_for(lambda: "UNRECOGNIZED_NAME" not in (attempt(demand, "shop.customer.test") or ""))
+        assert [path.name for path in folder.iterdir()] == ["shop.customer.test.pem"] and demand.get("shop.customer.test").endswith(b"home")
+        server.stop()
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def attempt(demand, name):
+    """The error of a handshake; None: it has succeeded."""
+    try:
+        demand.connect(name, trusts=False).close()
+    except (ssl.SSLError, ConnectionError) as e:
+        return str(getattr(e, "reason", e))
+    return None
+
+
 def test_failed_validation_is_not_repeated(demand, endpoint, state):
     """Pebble tries to validate names at a port without a listener."""
     demand.world.start_pebble()
@@ -690,11 +743,80 @@ def test_failed_validation_is_not_repeated(demand, endpoint, state):
     assert json.loads((state / "on-demand/failures/shop.customer.test.json").read_text())["failures"] == 1
 
 
+# ---- The list, and counters ----
+
+
+def test_listed_names_are_allowed_without_an_endpoint(demand, endpoint, tmp_path):
+    names = tmp_path / "names"
+    names.write_text("# customers\n\n  Shop.Customer.Test \r\n*.brand.test\n")
+    server = demand.start(f"AllowFile {names}", asks=False, workers=2)
+    for name in ("shop.customer.test", "a.brand.test", "b.c.brand.test"):
+        assert not attempt(demand, name), server.log
+    for name in ("brand.test", "other.customer.test", "xshop.customer.test", "notbrand.test"):
+        assert "UNRECOGNIZED_NAME" in demand.refused(name), name
+    names.write_text("other.customer.test\n")
+    before = set(server.workers)
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: len(server.workers) == 2 and not before & set(server.workers))
+    assert demand.get("other.customer.test").endswith(b"home")
+    assert "UNRECOGNIZED_NAME" in demand.refused("new.brand.test")
+    assert endpoint.names() == []
+
+
+def test_endpoint_decides_about_names_that_are_not_listed(demand, endpoint, tmp_path):
+    (tmp_path / "names").write_text("listed.customer.test\n")
+    demand.start(f"AllowFile {tmp_path}/names")
+    assert demand.get("listed.customer.test").endswith(b"home") and endpoint.names() == []
+    assert demand.get("asked.customer.test").endswith(b"home") and endpoint.names() == ["asked.customer.test"]
+
+
+@pytest.mark.parametrize("line", ["*", "*.com.", "a b", "192.0.2.1", "*.local", "x.*.example.com", "localhost", "-a.example.com", "\x1b[2J.example.com"])
+def test_bad_line_of_the_list_is_located(run, tmp_path, line):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "names").write_text(f"good.example.com\n{line}\n")
+    (tmp_path / "monkey.conf").write_text(f"""[SERVER]
+    Listen 127.0.0.1:0 tls
+[PLUGINS]
+    Load acme
+[ACME]
+    AgreeToTerms on
+    StateFolder {tmp_path}/state
+    AllowFile names
+[HOST]
+    DocumentRoot {tmp_path}/site
+[ACME_HOST]
+    OnDemand on
+""")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    assert done.code == 3 and "names:2: expected a name" in done.err and "\x1b" not in done.err, done.err
+
+
+def counted(server):
+    text = server.get("/metrics", host="127.0.0.1").text
+    found = dict(re.findall(r'^monkey_acme_on_demand_total\{[^}]*result="(\w+)"[^}]*\} (\d+)$', text, re.MULTILINE))
+    return {name: int(n) for name, n in found.items() if n != "0"}, re.findall(r"^monkey_acme_on_demand_in_progress(?:\{[^}]*\})? (\d+)$", text, re.MULTILINE)
+
+
+def test_results_are_counted(demand, endpoint):
+    endpoint.allowed = lambda name: name.startswith("shop") or (500 if name.startswith("broken") else False)
+    server = demand.start(workers=2, plugins=["metrics"], sections=ON_DEMAND + "[ROUTES]\n    /metrics metrics\n    /* static\n")
+    assert demand.get("shop.customer.test").endswith(b"home")
+    for name in ("no.customer.test", "broken.customer.test"):
+        demand.refused(name)
+    wait_for(lambda: counted(server)[0].items() >= {"issued": 1, "not_allowed": 1, "no_answer": 1}.items())
+    assert sum(map(int, counted(server)[1])) == 0
+    for _ in range(4):
+        demand.refused("no.customer.test")
+    wait_for(lambda: counted(server)[0].get("remembered", 0) >= 1)
+
+
 # ---- The configuration ----
 
 
 @pytest.mark.parametrize("acme, host, message", [
-    ("", "OnDemand on", r"`OnDemand on` needs `AllowEndpoint`, which decides which names get a certificate"),
+    ("", "OnDemand on", r"`OnDemand on` needs `AllowEndpoint` or `AllowFile`, which decide which names get a certificate"),
+    ("AllowFile none", "OnDemand on", r"monkey.conf:8:15: error: .*/none cannot be read: No such file"),
+    ("AllowFile site", "OnDemand on", "it is not a regular file"),
     ("AllowEndpoint http://127.0.0.1:9\n    Challenge dns-01\n    DNSHook rfc2136", "OnDemand on", "needs http-01 or tls-alpn-01"),
     ("AllowEndpoint 127.0.0.1:9", "OnDemand on", "monkey.conf:8:19: error: .*expected http://SERVER/PATH"),
     ("AllowEndpoint http:///allow", "OnDemand on", "the server must not be empty"),
