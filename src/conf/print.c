@@ -176,3 +176,68 @@ void mk_conf_print_section(const struct mk_conf_table *table, const void *in, st
     if (table->show_entry)
         print_entries(table, in, out);
 }
+
+/* ---- References ---- */
+
+/* Bytes of a value: a shorter one is found in other keys, or in other words of its key, by chance. */
+enum { LONG_VALUE = 8, SHORT_VALUE = 4 };
+
+/* Returns the length of the value at the start of the text, where it may be quoted; 0: the text begins otherwise. */
+static size_t printed_length(mk_str text, mk_str value)
+{
+    size_t at = 0, i = 0;
+    if (mk_str_starts(text, value))
+        return value.len;
+    for (; i < value.len && at < text.len; i++, at++) {
+        bool is_escaped = value.p[i] == '"' || value.p[i] == '\\';
+        if (is_escaped && text.p[at++] != '\\')
+            return 0;
+        if (at == text.len || text.p[at] != value.p[i])
+            return 0;
+    }
+    return i == value.len ? at : 0;
+}
+
+static bool is_in_word(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '.';
+}
+
+/* Like printed_length(), for a position in the value of the key. */
+static size_t reference_length(mk_str line, size_t at, mk_str key, const struct mk_conf_env_value *v)
+{
+    if (v->value.len < LONG_VALUE && !mk_str_eq_nocase(v->key, key))
+        return 0;
+    size_t n = printed_length(mk_str_skip(line, at), v->value);
+    bool is_part = (at && is_in_word(line.p[at - 1])) || (at + n < line.len && is_in_word(line.p[at + n]));
+    return v->value.len < SHORT_VALUE && is_part ? 0 : n;
+}
+
+static void write_line_references(mk_str line, const struct mk_conf_env_value *values, struct mk_buf *out)
+{
+    mk_str rest = line, key = mk_str_word(&rest);
+    size_t at = line.len - rest.len;
+    mk_buf_add(out, mk_str_first(line, at));
+    while (at < line.len) {
+        const struct mk_conf_env_value *found = NULL;
+        size_t len = 0, n;
+        for (const struct mk_conf_env_value *v = values; v; v = v->next)
+            if ((n = reference_length(line, at, key, v)) > len) {
+                found = v;
+                len = n;
+            }
+        if (found)
+            mk_buf_addf(out, "${%.*s}", MK_STR_ARG(found->name));
+        else
+            mk_buf_add_char(out, line.p[at]);
+        at += found ? len : 1;
+    }
+}
+
+void mk_conf_print_references(mk_str text, const struct mk_conf_env_value *values, struct mk_buf *out)
+{
+    while (text.len) {
+        write_line_references(mk_str_cut(&text, '\n'), values, out);
+        mk_buf_add_char(out, '\n');
+    }
+}

@@ -17,4 +17,8 @@ void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out);
 /* Writes the first value of the key as in a configuration. False: the key has no value. */
 bool mk_conf_print_value(const struct mk_conf_key *key, const void *in, struct mk_buf *out);
 
+/* Copies a printed configuration, but writes values of the environment, which are often secrets, as references: in the values
+ * of the keys that refer to them, and if they are long, everywhere. */
+void mk_conf_print_references(mk_str text, const struct mk_conf_env_value *values, struct mk_buf *out);
+
 #endif

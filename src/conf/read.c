@@ -63,7 +63,9 @@ static void on_entry(struct reader *r, struct include_frame *f, const struct mk_
     }
     struct mk_conf_source_pos at = value_pos(line);
     struct mk_conf_entry e = {.key = line->word, .at = line->at, .value_column = line->rest_column};
+    r->vars.key = line->word;
     e.broken = !mk_conf_vars_expand(&r->vars, line->rest, &at, &e.value);
+    r->vars.key = MK_STR("");
     (void)!mk_conf_tree_add_entry(f->section, r->arena, &e);
 }
 
@@ -255,11 +257,13 @@ static void read_config_file(struct reader *r, const struct include_frame *up, m
 static struct reader init_reader(struct mk_conf_tree *tree, struct mk_arena *arena,
                                  const struct mk_conf_io *io, struct mk_conf_report *report)
 {
-    return (struct reader){.tree = tree,
-                           .arena = arena,
-                           .io = io,
-                           .report = report,
-                           .vars = {.arena = arena, .io = io, .report = report}};
+    return (struct reader){
+        .tree = tree,
+        .arena = arena,
+        .io = io,
+        .report = report,
+        .vars = {
+            .arena = arena, .io = io, .report = report, .key = MK_STR(""), .env_values = tree->env_values}};
 }
 
 mk_err mk_conf_read_file(struct mk_conf_tree *tree, struct mk_arena *arena, const struct mk_conf_io *io,
@@ -269,6 +273,7 @@ mk_err mk_conf_read_file(struct mk_conf_tree *tree, struct mk_arena *arena, cons
     mk_str clean = mk_conf_path_resolve(arena, MK_STR(""), path);
     if (clean.p)
         read_config_file(&r, NULL, clean);
+    tree->env_values = r.vars.env_values;
     return mk_conf_report_result(report);
 }
 
@@ -280,5 +285,6 @@ mk_err mk_conf_read_text(struct mk_conf_tree *tree, struct mk_arena *arena, cons
     r.n_files++;
     if (clean.p)
         parse_file_text(&r, NULL, clean, mk_arena_copy(arena, text));
+    tree->env_values = r.vars.env_values;
     return mk_conf_report_result(report);
 }

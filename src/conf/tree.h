@@ -27,10 +27,18 @@ struct mk_conf_section {
     size_t n;
 };
 
+/* A value of the environment that a reference has inserted. */
+struct mk_conf_env_value {
+    const struct mk_conf_env_value *next;
+    mk_str key; /* in whose value the reference is; empty: @SET or @INCLUDE */
+    mk_str name, value;
+};
+
 /* A zeroed tree is empty. */
 struct mk_conf_tree {
     struct mk_conf_section *first, *last;
     size_t n;
+    const struct mk_conf_env_value *env_values;
 };
 
 /* These two functions append a section or a copy of an entry, and return NULL when out of memory. They do not

@@ -46,13 +46,24 @@ void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value)
     var->value = value;
 }
 
+static void remember_env_value(struct mk_conf_vars *v, mk_str name, mk_str value)
+{
+    struct mk_conf_env_value *e = value.len ? mk_arena_alloc(v->arena, sizeof *e) : NULL;
+    if (!e)
+        return;
+    *e = (struct mk_conf_env_value){.next = v->env_values, .key = v->key, .name = name, .value = value};
+    v->env_values = e;
+}
+
 /* Returns the value of the variable; absent if it is unset. */
-static mk_str var_value(const struct mk_conf_vars *v, mk_str name)
+static mk_str var_value(struct mk_conf_vars *v, mk_str name)
 {
     const struct mk_conf_var *var = find_var(v, name);
     if (var)
         return var->value;
-    return v->io->env ? v->io->env(v->io->ctx, name) : MK_STR_NULL;
+    mk_str value = v->io->env ? v->io->env(v->io->ctx, name) : MK_STR_NULL;
+    remember_env_value(v, name, value);
+    return value;
 }
 
 static mk_str suggest_var(const struct mk_conf_vars *v, mk_str name)

@@ -5,6 +5,7 @@
 
 #include "conf/io.h"
 #include "conf/report.h"
+#include "conf/tree.h"
 
 struct mk_conf_var;
 
@@ -13,6 +14,8 @@ struct mk_conf_vars {
     const struct mk_conf_io *io;
     struct mk_conf_report *report;
     struct mk_conf_var *first;
+    mk_str key; /* whose value is expanded */
+    const struct mk_conf_env_value *env_values;
 };
 
 /* Is the string a variable name: letters, digits and `_`, not starting with a digit? */

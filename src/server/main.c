@@ -198,7 +198,7 @@ static int print_config(const struct mk_config_source *origin)
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!g)
         return code;
-    mk_config_print_effective(g, &text);
+    mk_config_print_references(g, &text);
     mk_config_generation_free(g);
     return print_and_free_text(&text);
 }

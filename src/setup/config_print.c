@@ -8,6 +8,8 @@
 #include "setup/plugins.h"
 #include "setup/sandbox_rules.h"
 
+enum { TEXT_MAX = 64 << 20 };
+
 static void print_pairs_section(enum mk_builtin_section which, const struct mk_conf_pairs *pairs,
                                 struct mk_buf *out)
 {
@@ -58,4 +60,13 @@ void mk_config_print_effective(const struct mk_config_generation *g, struct mk_b
     print_pairs_section(MK_SECTION_MIMETYPES, &g->mime_types, out);
     for (const struct mk_vhost_config *s = g->sites; s; s = s->next)
         print_host(g, s, out);
+}
+
+void mk_config_print_references(const struct mk_config_generation *g, struct mk_buf *out)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    mk_config_print_effective(g, &text);
+    mk_conf_print_references(mk_buf_str(&text), g->tree.env_values, out);
+    out->failed = out->failed || text.failed;
+    mk_buf_free(&text);
 }

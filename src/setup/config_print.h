@@ -7,5 +7,7 @@
 #include "setup/config_generation_type.h"
 
 void mk_config_print_effective(const struct mk_config_generation *g, struct mk_buf *out);
+/* The same, but values of the environment are references: for people and their terminals, logs and tickets. */
+void mk_config_print_references(const struct mk_config_generation *g, struct mk_buf *out);
 
 #endif

@@ -213,7 +213,7 @@ const struct mk_vhost *mk_worker_vhost_at(const struct mk_worker *w, size_t i)
 
 void mk_worker_print_config(const struct mk_worker *w, struct mk_buf *out)
 {
-    mk_config_print_effective(w->generation, out);
+    mk_config_print_references(w->generation, out);
 }
 
 bool mk_worker_records_traces(const struct mk_worker *w)

@@ -375,6 +375,35 @@ def test_config_undefined_variable_is_an_error(check):
     refuses(check(text, environment={"FOLDER": "si\nte"}), 5, "FOLDER")
 
 
+@pytest.mark.parametrize("secret", ["s3cret", "much longer secret", "back\\slash", "two\\\\slashes", "a", "{braces}"])
+def test_printed_configuration_has_references_instead_of_secrets(run, tmp_path, secret):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "monkey.conf").write_text("""[SERVER]
+    Listen 127.0.0.1:${PORT}
+@SET COPY prefix-${LONG}
+[PLUGINS]
+    Load headers
+[HOST]
+    ServerName literal.example
+    DocumentRoot site
+[REQUEST_HEADERS]
+    Set Authorization "Bearer ${TOKEN}"
+    Set X-Tenant ${TOKEN:-none}
+    Set X-Copy ${COPY}
+    Set X-Literal literal
+""")
+    environment = {"TOKEN": secret, "PORT": "0", "LONG": "a-long-secret", "UNUSED": "literal"}
+    done = run("-T", "-c", tmp_path / "monkey.conf", environment=environment)
+    assert done.code == 0, done.err
+    assert "Bearer ${TOKEN}" in done.out and "X-Tenant ${TOKEN}" in done.out and "127.0.0.1:${PORT}" in done.out and "prefix-${LONG}" in done.out
+    assert "literal.example" in done.out and "X-Literal literal" in done.out and "a-long-secret" not in done.out
+    if len(secret) > 1:
+        assert secret not in done.out.replace("${TOKEN}", "")
+    (tmp_path / "again.conf").write_text(done.out)
+    again = run("-T", "-c", tmp_path / "again.conf", environment=environment)
+    assert again.out == done.out, again.err
+
+
 @pytest.mark.parametrize("text", [
     GOOD.replace("\n", "\r\n"),
     GOOD.replace("    ", "\t"),
