@@ -418,9 +418,11 @@ struct mk_program {
     const char *path; /**< an absolute file name; with a slash at its end, all programs below the folder */
     const char *const *arguments; /**< exactly these after argv[0], ended by NULL; NULL: any */
     const char *const
-        *variables; /**< the only permitted variables, each `NAME`, or `NAME=VALUE` for this value only;
-                                         ended by NULL. NULL: any, such as LD_PRELOAD */
+        *variables; /**< the only permitted variables, each `NAME`, `NAME*` for all names that begin so, or
+                                         `NAME=VALUE` for this value only; ended by NULL. NULL: any, such as LD_PRELOAD */
     bool is_only_in_first_worker; /**< only the worker with the index 0 starts the program */
+    bool
+        takes_script; /**< exactly one argument follows `arguments`: a file in a folder of mk_config_allow_scripts() */
 };
 
 /**

@@ -62,7 +62,7 @@ static void set_process_variables(struct writer *w)
     if (w->length < 0) /* tells the script that there is a body */
         set_unless_configured(w, MK_STR("HTTP_TRANSFER_ENCODING"),
                               mk_request_header(w->request, MK_STR("Transfer-Encoding")));
-    set_unless_configured(w, MK_STR("PATH"), MK_STR("/usr/local/bin:/usr/bin:/bin"));
+    set_unless_configured(w, MK_STR("PATH"), MK_STR(CGI_PATH));
 }
 
 /* Returns false if out of memory. */

@@ -410,16 +410,58 @@ static bool collect_variables(struct mk_config *config, struct cgi_settings *s)
     return true;
 }
 
-struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools)
+/* A worker that an attacker controls must not start an interpreter with PERL5OPT, PYTHONPATH or the like. */
+static bool list_permitted_variables(struct mk_config *config, struct cgi_settings *s)
+{
+    static const char *const usual[] = {
+        "AUTH_TYPE",       "CONTENT_*",    "DOCUMENT_ROOT",   "GATEWAY_INTERFACE",
+        "HTTPS",           "HTTP_*",       "PATH=" CGI_PATH,  "PATH_INFO",
+        "PATH_TRANSLATED", "QUERY_STRING", "REDIRECT_STATUS", "REMOTE_*",
+        "REQUEST_*",       "SCRIPT_*",     "SERVER_*",        "SSL_*"};
+    size_t n = sizeof usual / sizeof *usual;
+    s->permitted = mk_config_alloc(config, (n + s->n_variables + 1) * sizeof *s->permitted);
+    if (!s->permitted)
+        return false;
+    memcpy(s->permitted, usual, sizeof usual);
+    for (size_t i = 0; i < s->n_variables; i++) {
+        struct mk_buf text = mk_buf_growing(SIZE_MAX);
+        mk_buf_addf(&text, "%.*s=%.*s", MK_STR_ARG(s->variables[i].name), MK_STR_ARG(s->variables[i].value));
+        s->permitted[n + i] = text.failed ? NULL : mk_config_copy(config, mk_buf_str(&text)).p;
+        mk_buf_free(&text);
+        if (!s->permitted[n + i])
+            return false;
+    }
+    return true;
+}
+
+/* Returns the settings of the current host, with their variables. */
+static struct cgi_settings *get_settings(struct mk_config *config)
 {
     struct cgi_settings *s = mk_config_settings(config, &cgi_table);
+    bool is_ready =
+        s && (s->permitted || (collect_variables(config, s) && list_permitted_variables(config, s)));
+    return is_ready ? s : NULL;
+}
+
+static void allow_interpreter(struct mk_config *config, const struct cgi_settings *s, const char *key,
+                              const struct cgi_interpreter *in)
+{
+    mk_config_allow_program(config, key ? s : NULL, key,
+                            &(struct mk_program){.path = in->words[0],
+                                                 .arguments = in->words + 1,
+                                                 .variables = s->permitted,
+                                                 .takes_script = true});
+}
+
+struct cgi_settings *cgi_settings_load(struct mk_config *config, unsigned *pools)
+{
+    struct cgi_settings *s = get_settings(config);
     if (!s || s->pool) /* already prepared for another host */
         return s;
     s->pool = ++*pools;
     for (const struct cgi_item *i = s->interpreters.first; i; i = i->next)
-        mk_config_allow_program(config, s, "Interpreter",
-                                &(struct mk_program){.path = ((const struct cgi_interpreter *)i)->words[0]});
-    return collect_variables(config, s) ? s : NULL;
+        allow_interpreter(config, s, "Interpreter", (const struct cgi_interpreter *)i);
+    return s;
 }
 
 /* ---- Route arguments ---- */
@@ -443,6 +485,8 @@ bool cgi_settings_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
     r->interpreter = in;
     if (!in || !parse_program(ctx, program, in, 0))
         return false;
-    mk_config_allow_program(mk_conf_ctx_config(ctx), NULL, NULL, &(struct mk_program){.path = in->words[0]});
-    return true;
+    const struct cgi_settings *s = get_settings(mk_conf_ctx_config(ctx));
+    if (s)
+        allow_interpreter(mk_conf_ctx_config(ctx), s, NULL, in);
+    return s;
 }

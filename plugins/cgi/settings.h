@@ -16,6 +16,9 @@ struct cgi_list {
     struct cgi_item *first, *last;
 };
 
+/* The default of PATH. */
+#define CGI_PATH "/usr/local/bin:/usr/bin:/bin"
+
 /* The interpreter of scripts with a suffix. */
 struct cgi_interpreter {
     struct cgi_item item;
@@ -41,6 +44,7 @@ struct cgi_settings {
     struct mk_conf_words pass;
     struct mk_header *variables; /* variables of SetEnv, and of PassEnv with their values at load time */
     size_t n_variables;
+    const char **permitted; /* variables that interpreters may get: see struct mk_program */
     uint32_t silence_ms, life_ms, wait_ms, cpu_ms;
     uint64_t memory, file_size, output, head, errors;
     uint32_t processes, per_address, waiting;

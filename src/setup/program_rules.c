@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/program_rules.h"
 
+#include <errno.h>
 #include <monkey/config.h>
 #include <monkey/sized.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 /* ---- The policy ---- */
 
 struct program_query {
+    const struct mk_config_generation *generation;
     unsigned worker;
     char *const *argv; /* NULL: any program */
     char *const *envp;
@@ -30,12 +32,26 @@ static bool is_path_allowed(const struct mk_sandbox_rule *rule, mk_str path)
            !strstr(path.p, "/../");
 }
 
-static bool are_arguments_allowed(const char *const *allowed, char *const *arguments)
+/* Fails if the file is a script, to end the search. */
+static mk_err match_script_folder(const struct mk_sandbox_rule *rule, void *file)
 {
+    bool is_folder = rule->what == MK_SANDBOX_START_PROGRAMS && !rule->program;
+    return is_folder && is_path_allowed(rule, mk_str_from_c(file)) ? -EEXIST : 0;
+}
+
+static bool are_arguments_allowed(const struct program_query *q, const struct mk_program *p)
+{
+    const char *const *allowed = p->arguments;
+    char *const *arguments = q->argv + 1;
     for (; allowed && *allowed && *arguments; allowed++, arguments++)
         if (strcmp(*allowed, *arguments) != 0)
             return false;
-    return !allowed || (!*allowed && !*arguments);
+    if (allowed && *allowed)
+        return false;
+    if (p->takes_script)
+        return *arguments && !arguments[1] &&
+               mk_sandbox_rules_each(q->generation, match_script_folder, *arguments) != 0;
+    return !allowed || !*arguments;
 }
 
 static bool is_variable_allowed(const char *const *allowed, const char *variable)
@@ -43,6 +59,8 @@ static bool is_variable_allowed(const char *const *allowed, const char *variable
     for (; *allowed; allowed++) {
         size_t len = strlen(*allowed);
         bool is_fixed = strchr(*allowed, '=');
+        if (!is_fixed && len && (*allowed)[len - 1] == '*' && strncmp(variable, *allowed, len - 1) == 0)
+            return true;
         if (strncmp(variable, *allowed, len) == 0 && variable[len] == (is_fixed ? '\0' : '='))
             return true;
     }
@@ -64,21 +82,21 @@ static mk_err match_rule(const struct mk_sandbox_rule *rule, void *ctx)
     if (q->is_allowed || rule->what != MK_SANDBOX_START_PROGRAMS ||
         (p && p->is_only_in_first_worker && q->worker != 0))
         return 0;
-    q->is_allowed = !q->argv || (is_path_allowed(rule, mk_str_from_c(q->argv[0])) &&
-                                 (!p || (are_arguments_allowed(p->arguments, q->argv + 1) &&
-                                         are_variables_allowed(p->variables, q->envp))));
+    q->is_allowed =
+        !q->argv || (is_path_allowed(rule, mk_str_from_c(q->argv[0])) &&
+                     (!p || (are_arguments_allowed(q, p) && are_variables_allowed(p->variables, q->envp))));
     return 0;
 }
 
 static bool need_spawner(const struct mk_config_generation *g, unsigned worker)
 {
-    struct program_query q = {.worker = worker};
+    struct program_query q = {.generation = g, .worker = worker};
     return mk_sandbox_rules_each(g, match_rule, &q) == 0 && q.is_allowed;
 }
 
 static bool allow(const struct mk_config_generation *g, unsigned worker, char *const *argv, char *const *envp)
 {
-    struct program_query q = {.worker = worker, .argv = argv, .envp = envp};
+    struct program_query q = {.generation = g, .worker = worker, .argv = argv, .envp = envp};
     return mk_sandbox_rules_each(g, match_rule, &q) == 0 && q.is_allowed;
 }
 

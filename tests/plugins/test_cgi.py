@@ -104,6 +104,17 @@ PassEnv TWICE HTTP_X_MINE"""
     assert got["HANDED"] == "over=1" and "NOT_THERE" not in got and got["HTTP_X_MINE"] == "mine"
 
 
+@pytest.mark.parametrize("keys,routes", [("Interpreter .int /bin/sh -u", None), ("", "[ROUTES]\n    *.int cgi /bin/sh\n")])
+def test_cgi_interpreter_gets_all_variables(serve, keys, routes):
+    """The spawner permits the variables of requests, of SetEnv and of PassEnv."""
+    how = {"routes": routes} if routes else {}
+    server = serve({"env.int": ENV}, f"{keys}\nSetEnv GREETING a*\nSetEnv PATH /opt/bin:/usr/bin:/bin\nPassEnv HANDED\nPassAuthorization on",
+                   environment={"HANDED": "over=1"}, **how)
+    got = environment(server.get("/cgi-bin/env.int?q", "POST", fields={"Authorization": "Basic YTpi", "Content-Type": "a/b"}, body=b"body"))
+    assert got["GREETING"] == "a*" and got["HANDED"] == "over=1" and got["PATH"] == "/opt/bin:/usr/bin:/bin"
+    assert got["CONTENT_LENGTH"] == "4" and got["QUERY_STRING"] == "q" and got["HTTP_AUTHORIZATION"] == "Basic YTpi"
+
+
 def test_cgi_http_1_0_without_host_gets_server_name(serve):
     server = serve({"env.sh": ENV}, host="ServerName *.example.net named.example")
     with server.connect() as c:

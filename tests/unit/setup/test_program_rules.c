@@ -120,6 +120,46 @@ static void program_in_folders_of_host_is_allowed(void **state)
     assert_false(may_start("/srv/wwx/a.cgi", NULL, NULL));
 }
 
+/* A compromised worker writes any message to its spawner. */
+static void interpreter_starts_only_scripts_of_hosts(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"-T", NULL}, *const variables[] = {"HTTP_*", "LANG=a*", NULL};
+    const struct mk_conf_table table = {.section = "HOST"};
+    const struct mk_conf_section section = {.name = MK_STR("HOST"), .table = &table};
+    site.section = &section;
+    site.host.root = (struct mk_root){.fd = 0, .path = "/srv/www"};
+    g.sites = &site;
+    mk_config_allow_program(
+        &config, NULL, NULL,
+        &(struct mk_program){
+            .path = "/bin/perl", .arguments = words, .variables = variables, .takes_script = true});
+    char *argv[] = {(char[]){"/bin/perl"}, (char[]){"-T"}, (char[]){"/srv/www/a.pl"}, NULL, NULL};
+    char *envp[] = {(char[]){"HTTP_HOST=a"}, (char[]){"LANG=a*"}, NULL};
+    assert_false(mk_program_rules.allow(&g, 0, argv, envp));
+    mk_config_allow_scripts(&config);
+    assert_true(mk_program_rules.allow(&g, 0, argv, envp));
+    static const char *const forged[] = {"-eexec",    "/tmp/a.pl", "/srv/www/../a.pl", "/srv/www", "a.pl",
+                                         "/bin/perl", ""};
+    for (size_t i = 0; i < MK_LEN(forged); i++) {
+        argv[2] = (char *)(uintptr_t)forged[i];
+        assert_false(mk_program_rules.allow(&g, 0, argv, envp));
+    }
+    argv[2] = (char[]){"/srv/www/a.pl"};
+    argv[3] = (char[]){"-x"};
+    assert_false(mk_program_rules.allow(&g, 0, argv, envp));
+    argv[3] = NULL;
+    argv[1] = (char[]){"-e"};
+    assert_false(mk_program_rules.allow(&g, 0, argv, envp));
+    argv[1] = (char[]){"-T"};
+    static const char *const others[] = {"PERL5OPT=-Ma", "HTTP=a",        "LANG=ab",
+                                         "LANG=a",       "LD_PRELOAD=/a", "HTTP"};
+    for (size_t i = 0; i < MK_LEN(others); i++) {
+        envp[1] = (char *)(uintptr_t)others[i];
+        assert_false(mk_program_rules.allow(&g, 0, argv, envp));
+    }
+}
+
 /* ---- Texts ---- */
 
 static void program_rules_are_described(void **state)
@@ -146,6 +186,7 @@ int main(void)
         fixture_test(program_of_first_worker_is_refused_in_others, setup, NULL),
         fixture_test(program_folder_is_not_left, setup, NULL),
         fixture_test(program_in_folders_of_host_is_allowed, setup, NULL),
+        fixture_test(interpreter_starts_only_scripts_of_hosts, setup, NULL),
         fixture_test(program_rules_are_described, setup, NULL),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
