@@ -365,6 +365,10 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
         mk_config_add_route(config, MK_STR("/*"), &handler, s);
     if (s->upload == UPLOAD_OFF)
         return 0;
+    if (!dirlisting_upload_is_built) {
+        mk_config_error(config, section, "Upload", "this server was built without uploads (MK_UPLOADS)");
+        return -EINVAL;
+    }
     if (s->listing)
         mk_config_add_route(config, MK_STR("/*"), &upload_handler, s);
     mk_config_allow_writing(config, section, "Upload", root);

@@ -21,6 +21,8 @@ struct upload {
     struct upload_store *store; /* NULL: the form is not complete */
 };
 
+const bool dirlisting_upload_is_built = true;
+
 static const char upload_key;
 
 /* ---- Permission ---- */

@@ -7,6 +7,9 @@
 
 enum upload_mode { UPLOAD_OFF, UPLOAD_USERS, UPLOAD_ANYONE };
 
+/* Can uploads be enabled in this build? */
+extern const bool dirlisting_upload_is_built;
+
 /* May the client of this request upload files? */
 bool dirlisting_upload_is_allowed(const struct mk_request *request, const struct settings *settings);
 

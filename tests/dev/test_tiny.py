@@ -60,6 +60,7 @@ SITE = "[SERVER]\n    Listen 127.0.0.1:2001\n[HOST]\n    DocumentRoot site\n"
     (SITE.replace("2001", "2001 tls"), "this server does not support TLS: Monkey was built without OpenSSL"),
     (SITE + "[PLUGINS]\n    Load auth\n", "cannot load the plugin `auth`: it is not built in, and this server was built without loadable"),
     (SITE + "[PLUGINS]\n    Load ./monkey-auth.so\n", "this server was built without loadable plugins (MK_EXPORTS)"),
+    (SITE + "[PLUGINS]\n    Load dirlisting\n[DIRLISTING]\n    Upload anyone\n", "this server was built without uploads (MK_UPLOADS)"),
     (SITE + "[ROUTES]\n    /x proxy 127.0.0.1:80\n", "proxy"),
     (SITE + "[UPSTREAM a]\n    Server 127.0.0.1:80\n", "UPSTREAM"),
 ])
