@@ -22,8 +22,9 @@ LIBC, SYS_PIDFD_GETFD = ctypes.CDLL(None, use_errno=True), 438
 
 
 def wait_until(holds, condition, seconds=SECONDS):
-    """Waits until `holds()` is true and returns its result. The files and processes that `holds` reads may disappear."""
-    end = time.monotonic() + seconds
+    """Waits until `holds()` is true and returns its result. The files and processes that `holds` reads may disappear. The pauses
+    grow with the time waited: `holds` may send a request."""
+    began = time.monotonic()
     while True:
         missing = None
         try:
@@ -31,9 +32,10 @@ def wait_until(holds, condition, seconds=SECONDS):
                 return answer
         except (FileNotFoundError, ProcessLookupError) as error:
             missing = error
-        if time.monotonic() >= end:
+        waited = time.monotonic() - began
+        if waited >= seconds:
             raise AssertionError(f"not within {seconds} s: {condition}") from missing
-        time.sleep(0.005)
+        time.sleep(min(max(0.005, waited / 20), 0.05))
 
 
 def status(pid):

@@ -65,7 +65,7 @@ def get(port, path="/", context=None, timeout=LONG):
 
 
 def serial(port):
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with socket.create_connection(("127.0.0.1", port), LONG) as plain, context.wrap_socket(plain, server_hostname="localhost") as client:
         return ssl.DER_cert_to_PEM_cert(client.getpeercert(binary_form=True))

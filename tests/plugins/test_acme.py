@@ -193,7 +193,7 @@ def test_acme_challenge_certificate_is_only_for_acme_tls_clients(world, state):
     server = world.start("Challenge tls-alpn-01", tls=True)
     server.err.wait_for(NEW.format("www.example.test"))
     wait_for(lambda: shown(world))
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["acme-tls/1"])
     with socket.create_connection((world.loopback.address, world.tls), SECONDS) as plain:

@@ -106,7 +106,7 @@ class Demand:
     def context(self, trusts=True):
         if trusts:
             return ssl.create_default_context(cadata=self.world.pebble.root())
-        context = ssl.create_default_context()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
 
