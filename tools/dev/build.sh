@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # build.sh PRESET [-DNAME=VALUE...] [TARGET...]: builds build/PRESET with little output. Configures the folder first if it is new,
 # if the presets have changed, or if an option is given. With the target `server` the last line lists the program's features. On a
-# terminal ninja shows its progress on one line; otherwise the script prints a line per quarter.
+# terminal ninja shows its progress on one line; otherwise the script prints a line per quarter. Uses ccache if it is installed.
 set -u -o pipefail
 preset=$1
 shift
@@ -17,6 +17,13 @@ for word; do
     esac
 done
 log=$folder/configure.log
+
+# ccache compiles no file twice. The clones of CI share it, although each is in another folder: their debug information may name
+# the folder of an earlier clone.
+if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache} CCACHE_BASEDIR=${CCACHE_BASEDIR-$PWD}
+    [ -z "${CI-}" ] || export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR-1}
+fi
 
 # CMake's output is shown only on failure.
 quietly() {

@@ -35,6 +35,7 @@ full    libsqlite3-dev   pkg-config sqlite3
 full    libpq-dev        pkg-config libpq
 full    libmaxminddb-dev pkg-config libmaxminddb
 
+check   ccache?          command ccache
 check   g++              command g++
 check   libcmocka-dev    pkg-config cmocka
 check   libboost-context-dev? boost_context
