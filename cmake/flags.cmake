@@ -83,9 +83,14 @@ if(MK_HARDEN)
   check_pie_supported(LANGUAGES C)
 endif()
 if(MK_SANITIZE)
-  target_compile_options(mk_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
-    -fno-omit-frame-pointer -Wno-null-dereference)
   target_link_options(mk_flags INTERFACE -fsanitize=address,undefined)
+  # The places of all checks, for the messages, are 8 MB of data that each start relocates. ASan reports a trap with its stack.
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT MK_SANITIZE_MESSAGES)
+    set(traps -fsanitize-undefined-trap-on-error)
+    target_link_options(mk_flags INTERFACE -fno-sanitize=undefined) # libubsan is not needed
+  endif()
+  target_compile_options(mk_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all ${traps}
+    -fno-omit-frame-pointer -Wno-null-dereference)
   # Tests are hundreds of programs, and gold links them in a third of the time. It warns about every object of clang.
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set(CMAKE_REQUIRED_LINK_OPTIONS -fuse-ld=gold)

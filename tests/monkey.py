@@ -8,6 +8,7 @@ import functools
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import textwrap
@@ -38,7 +39,8 @@ BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|Lea
                   r".* (definitely|possibly) lost)", re.IGNORECASE)
 
 ENVIRONMENT = {
-    "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1:"
+    # handle_sigill=2: undefined behavior traps (cmake/flags.cmake), and no handler of the program replaces the report.
+    "ASAN_OPTIONS": "handle_sigill=2:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1:"
                     "abort_on_error=1:disable_coredump=1:intercept_tls_get_addr=0",  # intercept_tls_get_addr: see tests/CMakeLists.txt
     "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
     "LC_ALL": "C.UTF-8",
@@ -281,11 +283,21 @@ class Server:
         lines = self.log.splitlines()
         for i, line in enumerate(lines):
             if BUGS.search(line) and not any(re.search(pattern, line) for pattern in self.allowed):
-                raise AssertionError("a bug was reported:\n" + "\n".join(lines[max(0, i - 5):i + 60]))
+                raise AssertionError("a bug was reported:\n" + "\n".join(map(with_place, lines[max(0, i - 5):i + 60])))
 
     def allow(self, *patterns):
         """Accepts these log lines in this test, for example because the test kills workers."""
         self.allowed += patterns
+
+
+def with_place(line):
+    """Adds function, file and line to a frame of a report: the sandbox keeps workers from reading the debug information."""
+    frame = re.fullmatch(r"( +#(\d+) 0x[0-9a-f]+) +\((/\S+)\+(0x[0-9a-f]+)\)", line)
+    if not frame or not shutil.which("addr2line"):
+        return line
+    calls = int(frame[2]) > 0  # the address of a caller is that of its next instruction
+    done = subprocess.run(["addr2line", "-fpe", frame[3], hex(int(frame[4], 16) - calls)], capture_output=True, text=True, check=False)
+    return f"{frame[1]} in {done.stdout.strip()}" if done.returncode == 0 else line
 
 
 def end_of(process, seconds):

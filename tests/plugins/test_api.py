@@ -542,6 +542,18 @@ def test_worker_that_crashes_is_replaced(monkey, site, how, died):
     assert re.search(died, server.err.text)
 
 
+@pytest.mark.skipif(b"__asan_" not in PROGRAM.read_bytes(), reason="this program has no sanitizers")
+def test_undefined_behavior_is_reported_with_its_place(monkey):
+    server = monkey(plugins=load("misuse"), sections="[ROUTES]\n    /bad misbehave\n")
+    with server.connect() as c:
+        c.send(b"GET /bad?overflow HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert c.sock.recv(100) == b""
+    server.err.wait_for(r"worker \d+ was killed by signal")
+    with pytest.raises(AssertionError, match=r"handle at .*/misuse\.c:\d+|runtime error: signed integer overflow"):
+        server.check_log()
+    server.allow("Sanitizer", "runtime error", r"worker \d+ ")
+
+
 def test_worker_with_blocked_loop_is_killed_and_replaced(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misuse"), workers=2, server="WatchdogTimeout 3",

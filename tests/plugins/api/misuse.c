@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Violates the plugin interface in the way that the query names. */
 #include <errno.h>
+#include <limits.h>
 #include <monkey/plugin.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -35,6 +36,9 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         raise(SIGSEGV);
     else if (mk_str_eq(how, MK_STR("exit")))
         _Exit(3);
+    else if (mk_str_eq(how, MK_STR("overflow")))
+        for (volatile int largest = INT_MAX; largest > 0;)
+            largest = largest + 1;
     else if (mk_str_eq(how, MK_STR("spin")))
         for (volatile bool on = true; on;)
             continue;
