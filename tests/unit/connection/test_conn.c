@@ -5,6 +5,7 @@
 #include "unit/child.h"
 #include "unit/connection/fixture.h"
 #include "unit/state_machine.h"
+#include "unit/wrap_clock.h"
 
 /* A protocol that only records its calls. */
 static unsigned n_advances, n_clocks, n_closes;
