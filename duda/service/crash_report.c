@@ -127,7 +127,7 @@ static const char *find_blocking_call(struct duda_ctx *d)
 static struct mk_buf begin_report(struct duda_ctx *d, const char *problem, const char *more)
 {
     struct duda_crash_slot *crash_slot = d->worker_ctx->crash_slot;
-    const struct duda_route *route = d->runs_error_handlers ? d->middleware : d->route_entry->route;
+    const struct duda_route *route = duda_ctx_runs_error_handlers(d) ? d->middleware : d->route_entry->route;
     struct mk_buf out = mk_buf_fixed(crash_slot->report, sizeof crash_slot->report);
     mk_buf_addf(&out, "%s() in %s:%d %s%s", route->name, route->file, route->line, problem, more);
     publish_report_len(crash_slot, &out);

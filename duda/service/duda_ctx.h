@@ -63,8 +63,7 @@ struct duda_worker_ctx {
     struct duda_start_tasks *start_tasks; /* services whose start tasks have not ended */
     void (*count_task)(int change);       /* counts these tasks for `monkey test`; NULL: not in a test */
     struct mk_timer sse_timer;            /* sends keep-alive comments in idle event streams */
-    bool sse_timer_runs;
-    uint64_t sse_timer_at;                 /* when the timer is due */
+    uint64_t sse_timer_at;                /* when the timer is due; 0: it does not run */
     uint32_t sse_keep_alive_ms;            /* default interval of all streams; 0: no comments */
     struct duda_component *components;     /* components that are not ready */
     struct duda_metrics_cache *metrics;    /* NULL: none yet */
@@ -135,11 +134,12 @@ struct duda_client_error {
 
 /* State that most handlers do not need. */
 struct duda_extras {
-    struct duda_client_error *client_error;     /* NULL: none */
-    struct duda_reason *reason;                 /* NULL: no function has failed */
-    struct duda_attachment *attachments;        /* NULL: none */
-    const struct duda_middleware *errors;       /* error handlers to run, in call order */
-    unsigned error_status;                      /* status of the error that the error handlers respond to */
+    struct duda_client_error *client_error; /* NULL: none */
+    struct duda_reason *reason;             /* NULL: no function has failed */
+    struct duda_attachment *attachments;    /* NULL: none */
+    const struct duda_middleware *errors; /* error handlers that the fiber runs, in call order; NULL: it runs
+                                                 * the handler of the route */
+    unsigned error_status;                /* status of the error that the error handlers respond to */
     struct duda_validation_errors *form_errors; /* errors of the last form; NULL: no form was invalid */
     const struct duda_catalog *language;        /* NULL: not chosen yet */
 };
@@ -148,8 +148,13 @@ struct duda_param_value {
     mk_str name, value;
 };
 
-/* Events that resume a suspended handler without duda_wake(). */
-enum duda_suspend_reason { DUDA_SUSPEND_FOR_WAKE, DUDA_SUSPEND_FOR_INPUT, DUDA_SUSPEND_FOR_OUTPUT };
+/* What a suspended handler waits for: duda_wake() always resumes it. */
+enum duda_suspend_reason {
+    DUDA_SUSPEND_FOR_WAKE,
+    DUDA_SUSPEND_FOR_INPUT,
+    DUDA_SUSPEND_FOR_OUTPUT,
+    DUDA_SUSPEND_NONE, /* the handler runs */
+};
 
 /* The output state of a handler, which only advances. */
 enum duda_output {
@@ -192,15 +197,13 @@ struct duda_ctx {
     struct duda_extras *extras; /* NULL: none */
     struct mk_span *span;       /* the innermost open span; NULL: the trace is not recorded */
     unsigned n_refused_waits;
-    uint8_t n_middleware;     /* number of entries of route_entry->before that were called; n_before + 1: the
+    uint8_t n_middleware;  /* number of entries of route_entry->before that were called; n_before + 1: the
                            * handler was called, too */
-    bool runs_error_handlers; /* the fiber runs error handlers: see service/error_handlers.h */
-    bool runs, woken;
+    bool woken;            /* since it was resumed last */
     bool is_event_stream;  /* sends server-sent events */
     bool sse_was_active;   /* the event stream has sent an event since its last check */
     bool sse_has_retry;    /* the service has told the client when to reconnect */
     bool ends_on_drain;    /* see duda_end_on_drain() */
-    bool is_drained;       /* the draining worker ended the event stream, and all of it was sent */
     bool is_refused;       /* the response is an error that explains why the handler refused the request */
     bool is_queued;        /* the handler is in the list of woken handlers */
     bool has_lock_cleanup; /* a cleanup that releases its locks is registered */
@@ -225,6 +228,12 @@ struct duda_ctx {
     const struct duda_param_value *params;
     size_t n_params;
 };
+
+/* Does the fiber run error handlers, instead of the handler of the route? See service/error_handlers.h. */
+static inline bool duda_ctx_runs_error_handlers(const struct duda_ctx *d)
+{
+    return d->extras && d->extras->errors;
+}
 
 /* Returns whether status and headers are final. Also true if there is no response. */
 static inline bool duda_head_is_final(struct duda_ctx *d)

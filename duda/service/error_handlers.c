@@ -71,7 +71,7 @@ int duda_error_handlers_run(struct duda_ctx *d)
 
 unsigned duda_error_status(struct duda_ctx *d)
 {
-    return d->runs_error_handlers ? d->extras->error_status : 0;
+    return duda_ctx_runs_error_handlers(d) ? d->extras->error_status : 0;
 }
 
 const char *duda_error_reason(struct duda_ctx *d)

@@ -127,12 +127,11 @@ static enum mk_verdict start_error_handlers(const struct duda_error_host *h, str
                                             unsigned status)
 {
     struct duda_extras *extras = duda_extras_get(d);
-    if (!extras || !count_crashes_of_error_handlers(d) ||
-        mk_request_attach(d->request, h, d->ctx_ref, NULL) || duda_scheduler_start_error_handlers(d))
+    if (!extras || !count_crashes_of_error_handlers(d) || mk_request_attach(d->request, h, d->ctx_ref, NULL))
         return MK_NEXT;
     extras->errors = d->route_entry->errors;
     extras->error_status = status;
-    return duda_scheduler_run_error_handlers(d);
+    return duda_scheduler_start_error_handlers(d) ? MK_NEXT : duda_scheduler_run_error_handlers(d);
 }
 
 /* Adds the CORS headers of the path to an error that occurred before the middleware of the route could add
@@ -228,7 +227,7 @@ enum mk_verdict duda_service_error(struct mk_request *request, struct mk_respons
     if (!d && path.p && is_unknown_resource(status) && redirect_to_other_path(h, request, response, path))
         return MK_DONE;
     if (d && d->fiber) {
-        if (d->runs)
+        if (d->waits_for == DUDA_SUSPEND_NONE)
             return MK_NEXT;
         cancel_handler(d);
         d = NULL;

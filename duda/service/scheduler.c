@@ -161,7 +161,6 @@ static bool resume_fiber(struct duda_ctx *d)
     struct duda_worker_ctx *worker_ctx = d->worker_ctx;
     /* The running handler, whose action ended the request of `d` and thereby resumes `d`; NULL: none. */
     struct duda_ctx *outer = worker_ctx->runs;
-    d->runs = true;
     worker_ctx->runs = d;
     duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table, d->route_entry->route_slot);
     if (!outer)
@@ -172,14 +171,13 @@ static bool resume_fiber(struct duda_ctx *d)
     duda_crash_slot_set_running(worker_ctx->crash_slot, worker_ctx->crash_table,
                                 outer ? outer->route_entry->route_slot : NULL);
     worker_ctx->runs = outer;
-    d->runs = false;
     return returned;
 }
 
 static void resume_handler(struct duda_ctx *d)
 {
     d->woken = false;
-    d->waits_for = DUDA_SUSPEND_FOR_WAKE;
+    d->waits_for = DUDA_SUSPEND_NONE;
     bool returned = resume_fiber(d);
     if (returned) {
         if (d->waits) {
@@ -189,7 +187,7 @@ static void resume_handler(struct duda_ctx *d)
         end_fiber(d);
         if ((d->result || d->session_error || d->form_error ||
              d->result_route != d->route_entry->route) && /* a plain success needs no check and no report */
-            !d->runs_error_handlers)
+            !duda_ctx_runs_error_handlers(d))
             duda_result_validate(d);
     } else if (d->n_refused_waits >= DUDA_REFUSALS_MAX) {
         duda_terminate(d);
@@ -251,6 +249,7 @@ static void free_handler(struct duda_ctx *d)
     void (*on_over)(void *ctx, int result) = d->on_task_end;
     void *ctx = d->task_end_ctx;
     int result = d->result;
+    bool is_error_ctx = duda_ctx_runs_error_handlers(d);
     if (d->is_queued)
         remove_from_wake_queue(d);
     if (d->drain_listener_link)
@@ -260,7 +259,7 @@ static void free_handler(struct duda_ctx *d)
         duda_extras_free(d);
     recycle_output_buf(d);
     if (d->ctx_ref) {
-        if (!d->runs_error_handlers) /* other handlers may have set the data of the request */
+        if (!is_error_ctx) /* other handlers may have set the data of the request */
             mk_request_set_data(d->request, NULL);
         d->ctx_ref->d = NULL;
     }
@@ -301,7 +300,7 @@ static bool can_resume(struct duda_ctx *d)
 
 static void resume_if_ready(struct duda_ctx *d)
 {
-    if (!d->fiber || d->runs || !can_resume(d))
+    if (!d->fiber || d->waits_for == DUDA_SUSPEND_NONE || !can_resume(d))
         return;
     resume_handler(d);
     /* If the handler has returned, the server still reads its output, unless that was a tunnel. */
@@ -343,6 +342,7 @@ static inline int create_fiber(struct duda_ctx *d, void (*run)(void *d))
     d->fiber = stacks ? duda_fiber_new(stacks, run, d) : NULL;
     if (!d->fiber)
         return -ENOMEM;
+    d->waits_for = DUDA_SUSPEND_FOR_WAKE;
     d->woken = true;
     return 0;
 }
@@ -451,8 +451,8 @@ static ssize_t read_handler_output(void *ctx, char *buf, size_t cap)
         if (d->out.len)
             return (ssize_t)take_output(d, buf, cap);
         if (!d->fiber)
-            return d->is_drained                                   ? 0
-                   : d->result < 0                                 ? d->result
+            return d->cancel_error == -ESHUTDOWN ? 0 /* the draining worker ended the stream */
+                   : d->result < 0               ? d->result
                    : d->result >= 400 && d->result != DUDA_HANDLED ? -EPIPE
                                                                    : 0;
         watch_client_disconnect(d);
@@ -497,7 +497,6 @@ DUDA_COLD int duda_scheduler_start_error_handlers(struct duda_ctx *d)
 {
     if (mk_request_data(d->request) == d)
         mk_request_set_data(d->request, NULL);
-    d->runs_error_handlers = true;
     mk_buf_clear(&d->out);
     d->out_at = 0;
     d->output = DUDA_OUTPUT_NONE;

@@ -14,7 +14,7 @@ enum { RETRY_MIN_MS = 500, RETRY_SPREAD_MS = 3000, RETRY_DEV_MS = 100 };
  * needs no comment: TCP detects that its client is gone. */
 static void send_keep_alive(struct duda_ctx *d)
 {
-    bool is_idle = d->fiber && !d->runs && !d->cancel_error && d->output == DUDA_OUTPUT_STREAMED &&
+    bool is_idle = d->fiber && !d->cancel_error && d->output == DUDA_OUTPUT_STREAMED &&
                    d->waits_for == DUDA_SUSPEND_FOR_WAKE && !d->out.len;
     if (!is_idle)
         return;
@@ -44,11 +44,10 @@ static void on_keep_alive_timer(struct mk_timer *t);
 
 static void set_keep_alive_timer(struct duda_worker_ctx *worker_ctx, uint64_t now, uint64_t at)
 {
-    if (worker_ctx->sse_timer_runs && at >= worker_ctx->sse_timer_at)
+    if (worker_ctx->sse_timer_at && at >= worker_ctx->sse_timer_at)
         return;
-    if (!worker_ctx->sse_timer_runs)
+    if (!worker_ctx->sse_timer_at)
         mk_timer_init(&worker_ctx->sse_timer, on_keep_alive_timer);
-    worker_ctx->sse_timer_runs = true;
     worker_ctx->sse_timer_at = at;
     mk_timer_set(&worker_ctx->sse_timer, worker_ctx->worker, (uint32_t)(at - now));
 }
@@ -64,7 +63,7 @@ static void on_keep_alive_timer(struct mk_timer *t)
         check_stream(d, now, interval);
         first = !first || d->sse_check_at < first ? d->sse_check_at : first;
     }
-    worker_ctx->sse_timer_runs = false;
+    worker_ctx->sse_timer_at = 0;
     if (first)
         set_keep_alive_timer(worker_ctx, now, first);
 }
@@ -79,7 +78,7 @@ static void schedule_check(struct duda_ctx *d)
     if (!interval)
         return;
     d->sse_check_at = now + interval;
-    if (worker_ctx->sse_timer_runs && worker_ctx->sse_timer_at < d->sse_check_at)
+    if (worker_ctx->sse_timer_at && worker_ctx->sse_timer_at < d->sse_check_at)
         d->sse_check_at = worker_ctx->sse_timer_at;
     set_keep_alive_timer(d->worker_ctx, now, d->sse_check_at);
 }
@@ -115,7 +114,6 @@ static void end_sse_stream(struct duda_ctx *d)
 {
     if (d->cancel_error)
         return;
-    d->is_drained = true;
     (void)duda_suspend_cancel(d, -ESHUTDOWN);
     append_retry(d);
     duda_wake(d);

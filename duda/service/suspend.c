@@ -179,7 +179,7 @@ int duda_suspend(struct duda_ctx *d)
 void duda_wake(struct duda_ctx *d)
 {
     d->woken = true;
-    if (d->runs || !d->fiber)
+    if (d->waits_for == DUDA_SUSPEND_NONE || !d->fiber)
         return;
     bool is_tunnel = d->output == DUDA_OUTPUT_TUNNEL;
     if (!is_tunnel)

@@ -259,7 +259,7 @@ static char steps_taken[16];
 
 static void record_step(struct duda_ctx *d, char c)
 {
-    assert_true(d->runs);
+    assert_int_equal(d->waits_for, DUDA_SUSPEND_NONE);
     assert_ptr_equal(worker_ctx.runs, d);
     steps_taken[strlen(steps_taken)] = c;
 }
@@ -345,7 +345,7 @@ static void expect_steps(const struct duda_route *const *before, size_t n, int r
     assert_int_equal(fake.status, (unsigned)result);
     assert_ptr_equal(d->result_route, answers ? answers : &routes[0]);
     assert_int_equal(fake.cleanups, 1);
-    assert_false(d->runs);
+    assert_null(d->fiber);
     assert_null(worker_ctx.runs);
     duda_scheduler_cancel(d);
 }
@@ -391,7 +391,7 @@ static int cancel_inside(struct duda_ctx *d)
 {
     duda_scheduler_cancel(to_wake);
     assert_ptr_equal(worker_ctx.runs, d);
-    assert_true(d->runs);
+    assert_int_equal(d->waits_for, DUDA_SUSPEND_NONE);
     return 0;
 }
 
