@@ -108,31 +108,37 @@ static int send_problem(struct duda_ctx *d, unsigned status, mk_str detail,
     return e;
 }
 
-int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
+static mk_str format_detail(char buf[DETAIL_MAX], const char *fmt, va_list args)
 {
-    char detail_buf[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
-    va_list args;
-    va_start(args, fmt);
+    struct mk_buf detail = mk_buf_fixed(buf, DETAIL_MAX);
     mk_buf_addv(&detail, fmt, args);
-    va_end(args);
-    return send_problem(d, status, mk_buf_str(&detail), NULL);
+    return mk_buf_str(&detail);
 }
 
-static void summarize_validation_errors(struct mk_buf *detail, const struct duda_validation_errors *errors)
+int duda_problem(struct duda_ctx *d, unsigned status, const char *fmt, ...)
 {
+    char buf[DETAIL_MAX];
+    va_list args;
+    va_start(args, fmt);
+    mk_str detail = format_detail(buf, fmt, args);
+    va_end(args);
+    return send_problem(d, status, detail, NULL);
+}
+
+static mk_str summarize_validation_errors(char buf[DETAIL_MAX], const struct duda_validation_errors *errors)
+{
+    struct mk_buf detail = mk_buf_fixed(buf, DETAIL_MAX);
     if (errors->n)
-        duda_validation_error_write(detail, &errors->items[0]);
+        duda_validation_error_write(&detail, &errors->items[0]);
     if (errors->n > 1)
-        mk_buf_addf(detail, "; and %zu more", errors->n - 1);
+        mk_buf_addf(&detail, "; and %zu more", errors->n - 1);
+    return mk_buf_str(&detail);
 }
 
 int duda_problem_errors(struct duda_ctx *d, unsigned status, const struct duda_validation_errors *errors)
 {
-    char detail_buf[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
-    summarize_validation_errors(&detail, errors);
-    return send_problem(d, status, mk_buf_str(&detail), errors);
+    char buf[DETAIL_MAX];
+    return send_problem(d, status, summarize_validation_errors(buf, errors), errors);
 }
 
 /* ---- Errors that error handlers respond to ---- */
@@ -162,21 +168,18 @@ static int report_client_error(struct duda_ctx *d, unsigned status, mk_str detai
 
 int duda_error(struct duda_ctx *d, unsigned status, const char *fmt, ...)
 {
-    char detail_buf[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
+    char buf[DETAIL_MAX];
     va_list args;
     va_start(args, fmt);
-    mk_buf_addv(&detail, fmt, args);
+    mk_str detail = format_detail(buf, fmt, args);
     va_end(args);
-    return report_client_error(d, status, mk_buf_str(&detail), NULL);
+    return report_client_error(d, status, detail, NULL);
 }
 
 int duda_error_invalid(struct duda_ctx *d, unsigned status, const struct duda_validation_errors *errors)
 {
-    char detail_buf[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(detail_buf, sizeof detail_buf);
-    summarize_validation_errors(&detail, errors);
-    return report_client_error(d, status, mk_buf_str(&detail), errors);
+    char buf[DETAIL_MAX];
+    return report_client_error(d, status, summarize_validation_errors(buf, errors), errors);
 }
 
 /* ---- Requests ---- */
