@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exchange.h"
 
+#define TO(phase) MK_STATE_TO(CGI_##phase)
+
+static const struct mk_state_table phases = {
+    MK_STATE_ROW(CGI_SPOOL, "spool", TO(GATHER) | TO(WAIT) | TO(OVER)),
+    MK_STATE_ROW(CGI_GATHER, "gather", TO(WAIT) | TO(OVER)),
+    MK_STATE_ROW(CGI_WAIT, "wait", TO(HEAD) | TO(OVER)),
+    MK_STATE_ROW(CGI_HEAD, "head", TO(CONTENT) | TO(OVER)),
+    MK_STATE_ROW(CGI_CONTENT, "content", TO(OVER)),
+    MK_STATE_ROW(CGI_OVER, "over", TO(OVER)), /* stopped again */
+};
+
+static const char *phase_problem(const void *owner)
+{
+    const struct cgi_exchange *c = owner;
+    return c->phase.current == CGI_OVER && c->process ? "its process was released" : NULL;
+}
+
+const struct mk_state_machine cgi_exchange_machine = {"request of a script", &phases, CGI_PHASES,
+                                                      phase_problem};
+
 /* ---- The clock ---- */
 
 static uint64_t exchange_now_ms(const struct cgi_exchange *c)
@@ -12,7 +32,7 @@ static uint64_t exchange_now_ms(const struct cgi_exchange *c)
 static bool is_waiting_for_client(const struct cgi_exchange *c)
 {
     bool may_live = !c->ends_at || exchange_now_ms(c) < c->ends_at;
-    return may_live && c->phase == CGI_CONTENT && c->process && cgi_process_has_output(c->process);
+    return may_live && c->phase.current == CGI_CONTENT && c->process && cgi_process_has_output(c->process);
 }
 
 static void on_exchange_timeout(struct mk_timer *t)
@@ -60,7 +80,7 @@ void cgi_exchange_wait_for_output(struct cgi_exchange *c, int input)
 /* Returns whether the client has its complete response, or the script can add nothing more to it. */
 static bool is_response_complete(const struct cgi_exchange *c)
 {
-    if (c->phase != CGI_CONTENT || c->late)
+    if (c->phase.current != CGI_CONTENT || c->late)
         return false;
     bool is_whole = c->length >= 0 && c->made >= (uint64_t)c->length;
     return c->at_end || c->bare || is_whole;
@@ -73,7 +93,7 @@ void cgi_exchange_stop(struct cgi_exchange *c)
     cgi_pool_cancel(c->pool, &c->queue_entry);
     if (process)
         cgi_process_detach(process, is_response_complete(c));
-    c->phase = CGI_OVER;
+    cgi_exchange_move(c, CGI_OVER);
     cgi_stdin_fini(&c->input);
     mk_buf_free(&c->head);
     mk_timer_stop(&c->timer);
@@ -113,6 +133,7 @@ struct cgi_exchange *cgi_exchange_new(struct mk_request *request, const struct c
     if (!c)
         return NULL;
     *c = (struct cgi_exchange){.request = request, .script = *script, .length = -1};
+    mk_state_init(&c->phase, &cgi_exchange_machine, CGI_SPOOL);
     mk_timer_init(&c->timer, on_exchange_timeout);
     return mk_request_add_cleanup(request, stop_on_request_end, c) ? NULL : c;
 }

@@ -12,7 +12,10 @@ enum cgi_phase {
     CGI_HEAD,    /* the script runs, but its head is incomplete */
     CGI_CONTENT, /* the response is being sent */
     CGI_OVER,
+    CGI_PHASES
 };
+
+extern const struct mk_state_machine cgi_exchange_machine;
 
 struct cgi_exchange {
     struct mk_request *request;
@@ -20,7 +23,7 @@ struct cgi_exchange {
     const struct cgi_route *route; /* NULL: the route has no arguments */
     struct cgi_pool *pool;
     struct cgi_script script;
-    enum cgi_phase phase;
+    struct mk_state phase; /* enum cgi_phase */
     struct cgi_queue_entry queue_entry;
     struct cgi_process *process;
     struct mk_spool *content; /* the received body; NULL: no body, streamed, or passed to the script */
@@ -36,6 +39,11 @@ struct cgi_exchange {
     bool late;
     const char *late_why;
 };
+
+static inline void cgi_exchange_move(struct cgi_exchange *c, enum cgi_phase to)
+{
+    mk_state_move(&c->phase, &cgi_exchange_machine, c, to);
+}
 
 /* Returns NULL if out of memory. */
 struct cgi_exchange *cgi_exchange_new(struct mk_request *request, const struct cgi_script *script);

@@ -116,13 +116,13 @@ static enum mk_verdict start_script(struct cgi_exchange *c, struct mk_response *
         mk_spool_free(c->content);
     c->content = NULL; /* passed to the script */
     cgi_exchange_start_max_time(c);
-    c->phase = CGI_HEAD;
+    cgi_exchange_move(c, CGI_HEAD);
     return read_script_head(c, response);
 }
 
 static enum mk_verdict queue_for_slot(struct cgi_exchange *c, struct mk_response *response)
 {
-    c->phase = CGI_WAIT;
+    cgi_exchange_move(c, CGI_WAIT);
     if (!cgi_pool_request_slot(c->pool, c->settings, &c->queue_entry, c->request))
         return cgi_exchange_respond_error(c, response, 503);
     if (c->queue_entry.state.current == CGI_SLOT_GRANTED)
@@ -177,12 +177,11 @@ static enum mk_verdict receive_request_body(struct cgi_exchange *c, struct mk_re
 {
     int64_t length = mk_request_length(c->request);
     if (c->settings->body == CGI_BODY_STREAM && length < 0) {
-        c->phase = CGI_GATHER;
+        cgi_exchange_move(c, CGI_GATHER);
         return buffer_request_body(c, response);
     }
     if (c->settings->body == CGI_BODY_STREAM || !length)
         return queue_for_slot(c, response);
-    c->phase = CGI_SPOOL;
     return spool_request_body(c, response);
 }
 
@@ -203,7 +202,7 @@ static enum mk_verdict run_phase(struct cgi_exchange *c, struct mk_response *res
 {
     if (c->late && !c->at_end)
         return respond_timeout(c, response);
-    switch (c->phase) {
+    switch ((enum cgi_phase)c->phase.current) {
     case CGI_SPOOL:
         return spool_request_body(c, response);
     case CGI_GATHER:
@@ -214,6 +213,7 @@ static enum mk_verdict run_phase(struct cgi_exchange *c, struct mk_response *res
         return read_script_head(c, response);
     case CGI_CONTENT:
     case CGI_OVER:
+    case CGI_PHASES:
         break;
     }
     return cgi_exchange_respond_error(c, response, 500);

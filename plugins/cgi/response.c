@@ -45,7 +45,7 @@ static ssize_t read_script_output(struct cgi_exchange *c, char *buf, size_t cap)
 static ssize_t read_body(void *ctx, char *buf, size_t cap)
 {
     struct cgi_exchange *c = ctx;
-    if (c->phase != CGI_CONTENT)
+    if (c->phase.current != CGI_CONTENT)
         return -EPIPE;
     if (c->late)
         return abort_body(c, -ETIMEDOUT, c->late_why);
@@ -105,7 +105,7 @@ static enum mk_verdict respond_with_body(struct cgi_exchange *c, struct mk_respo
         return cgi_exchange_respond_error(c, response, 503);
     if (c->from == c->head.len)
         mk_buf_free(&c->head);
-    c->phase = CGI_CONTENT;
+    cgi_exchange_move(c, CGI_CONTENT);
     cgi_exchange_set_timer(c, 0, "MaxRunTime");
     int e =
         mk_response_set_body_source(response, &content_ops, c, c->length < 0 ? MK_LENGTH_UNKNOWN : c->length);
@@ -120,7 +120,7 @@ static enum mk_verdict internal_redirect(struct cgi_exchange *c, struct mk_respo
         return cgi_exchange_script_error(c, response, 502, "invalid Location", h->location);
     if (e)
         return cgi_exchange_respond_error(c, response, 503);
-    c->phase = CGI_CONTENT;
+    cgi_exchange_move(c, CGI_CONTENT);
     c->bare = true; /* the script's output is not part of the new response */
     cgi_exchange_stop(c);
     return MK_REWRITTEN;
@@ -139,7 +139,7 @@ static enum mk_verdict apply_script_head(struct cgi_exchange *c, struct mk_respo
 /* Forwards the HTTP response of the script unchanged; the server parses only its status line. */
 static enum mk_verdict respond_raw(struct cgi_exchange *c, struct mk_response *response, unsigned status)
 {
-    c->phase = CGI_CONTENT;
+    cgi_exchange_move(c, CGI_CONTENT);
     c->length = -1;
     (void)mk_response_set_status(response, status); /* for logs, which expect a status of at least 200 */
     cgi_exchange_set_timer(c, 0, "MaxRunTime");
