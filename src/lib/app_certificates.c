@@ -30,31 +30,32 @@ struct mk_tls_keypair mk_app_certificate_pair(const char *certificate, const cha
 }
 
 static mk_err parse_pair(struct mk_app_certificate *one, const char *certificate, const char *key,
-                         struct mk_buf *why)
+                         struct mk_buf *error)
 {
     const struct mk_tls_keypair pair = mk_app_certificate_pair(certificate, key);
     const struct mk_tls_server_settings rules = {.pairs = &pair, .n_pairs = 1, .oldest = 12};
     struct mk_tls_settings_error problem;
     mk_err e = one->tls->context_new(&rules, &one->context, &problem);
     if (e && e != -ENOMEM)
-        mk_buf_addf(why, "%s%s%s", problem.file ? problem.file : "", problem.file ? ": " : "", problem.text);
+        mk_buf_addf(error, "%s%s%s", problem.file ? problem.file : "", problem.file ? ": " : "",
+                    problem.text);
     return e;
 }
 
 mk_err mk_app_certificates_add(struct mk_app_certificates *p, unsigned host, const char *certificate,
-                               const char *key, struct mk_buf *why)
+                               const char *key, struct mk_buf *error)
 {
     const char *reason = "";
     const struct mk_tls_module *tls = mk_tls_load(&reason);
     if (!tls) {
-        mk_buf_addf(why, "this library does not support TLS: %s", reason);
+        mk_buf_addf(error, "this library does not support TLS: %s", reason);
         return -ENOTSUP;
     }
     struct mk_app_certificate *one = mk_mem_zalloc(1, sizeof *one);
     if (!one)
         return -ENOMEM;
     *one = (struct mk_app_certificate){.next = p->first, .host = host, .tls = tls};
-    mk_err e = parse_pair(one, certificate, key, why);
+    mk_err e = parse_pair(one, certificate, key, error);
     if (e)
         mk_mem_free(one);
     else

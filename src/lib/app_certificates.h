@@ -22,7 +22,7 @@ struct mk_app_certificates {
  * 0: all hosts without their own certificate. A NULL `key` means that the key is in `certificate`. On an
  * error other than -ENOMEM, the last argument receives the reason. */
 mk_err mk_app_certificates_add(struct mk_app_certificates *p, unsigned host, const char *certificate,
-                               const char *key, struct mk_buf *why) MK_MUST_USE;
+                               const char *key, struct mk_buf *error) MK_MUST_USE;
 /* Assigns the certificates to the host that is being configured. False: out of memory. */
 bool mk_app_certificates_use(const struct mk_app_certificates *p, struct mk_config *c,
                              unsigned host) MK_MUST_USE;

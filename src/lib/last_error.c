@@ -22,11 +22,11 @@ void mk_last_error_restore_errno(const int *before)
 
 mk_err mk_last_error_terminate(struct mk_server *s, mk_err e)
 {
-    if (!mk_buf_reserve(&s->why, 1)) {
-        mk_buf_free(&s->why);
+    if (!mk_buf_reserve(&s->error_text, 1)) {
+        mk_buf_free(&s->error_text);
         return e;
     }
-    s->why.p[s->why.len] = '\0';
+    s->error_text.p[s->error_text.len] = '\0';
     return e;
 }
 
@@ -58,8 +58,8 @@ mk_err mk_last_error_set(struct mk_server *s, mk_err e, const char *fmt, ...)
     va_list args;
     mk_last_error_clear_misuse();
     va_start(args, fmt);
-    mk_buf_clear(&s->why);
-    mk_buf_addv(&s->why, fmt, args);
+    mk_buf_clear(&s->error_text);
+    mk_buf_addv(&s->error_text, fmt, args);
     va_end(args);
     return mk_last_error_terminate(s, e);
 }
@@ -77,7 +77,7 @@ mk_err mk_last_error_require_setup(struct mk_server *s)
         return mk_last_error_set_misuse(
             s, "the server was started already: call this function before starting it");
     mk_last_error_clear_misuse();
-    mk_buf_clear(&s->why);
+    mk_buf_clear(&s->error_text);
     return mk_last_error_terminate(s, 0);
 }
 
@@ -115,5 +115,5 @@ const char *mk_server_error(const struct mk_server *s)
         return "out of memory";
     if (!mk_handle_is_valid(s))
         return "this is not a server: it was freed, or never created";
-    return misuse.server == s ? misuse.text : s->why.p ? s->why.p : "";
+    return misuse.server == s ? misuse.text : s->error_text.p ? s->error_text.p : "";
 }

@@ -13,7 +13,7 @@ void mk_last_error_restore_errno(const int *before);
 mk_err mk_last_error_set(struct mk_server *s, mk_err e, const char *fmt, ...) MK_PRINTF(3, 4);
 /* Like mk_last_error_set(), but with only the text of the error code. */
 mk_err mk_last_error_set_code(struct mk_server *s, mk_err e);
-/* Adds a NUL to the text that was appended to s->why. */
+/* Adds a NUL to the text that was appended to s->error_text. */
 mk_err mk_last_error_terminate(struct mk_server *s, mk_err e);
 
 /* Sets a static message, which only the calling thread sees, until this thread's next error. Returns

@@ -26,8 +26,8 @@ void mk_lib_worker_leave(struct mk_lib_worker *r)
 
 bool mk_lib_worker_is_in_call(const struct mk_server *s)
 {
-    for (unsigned i = 0; i < s->n_runners; i++)
-        if (atomic_load(&s->runners[i].is_in) && pthread_equal(s->runners[i].owner, pthread_self()))
+    for (unsigned i = 0; i < s->n_workers; i++)
+        if (atomic_load(&s->workers[i].is_in) && pthread_equal(s->workers[i].owner, pthread_self()))
             return true;
     return false;
 }
@@ -44,7 +44,7 @@ static void close_listeners_if_last(struct mk_lib_worker *r)
     r->has_drained = true;
     mk_live_listeners_drain(r);
     pthread_mutex_lock(&s->lock);
-    if (++s->n_draining == s->n_runners) {
+    if (++s->n_draining == s->n_workers) {
         mk_live_listeners_close_all(s);
         mk_listeners_close_all(&s->listeners, true);
     }
@@ -126,7 +126,7 @@ static mk_err init_worker(struct mk_lib_worker *r)
     __atomic_store_n(&slot->pid, gettid(), __ATOMIC_RELAXED);
     return mk_worker_init(&r->worker, &(struct mk_worker_options){.generation = s->generation,
                                                                   .index = r->index,
-                                                                  .workers = s->n_runners,
+                                                                  .workers = s->n_workers,
                                                                   .counters = &slot->counters,
                                                                   .scoreboard = s->scoreboard,
                                                                   .log = &r->log.log,

@@ -54,7 +54,7 @@ static bool is_listening_on(const struct mk_listeners *l, const struct mk_sockad
 
 static mk_err check_listen(struct mk_server *s, const char *where, struct mk_listen *one)
 {
-    mk_err e = mk_setting_check_listen(mk_str_from_c(where), one, &s->why);
+    mk_err e = mk_setting_check_listen(mk_str_from_c(where), one, &s->error_text);
     if (e)
         return mk_last_error_terminate(s, e);
     if (one->takes_port)
@@ -149,7 +149,7 @@ static mk_err open_live_sockets(struct mk_live_listener *l)
 
 static mk_err add_live_listener(struct mk_server *s, const struct mk_listen *one, unsigned *port)
 {
-    unsigned n = one->addr.any.sa_family == AF_UNIX ? 1 : atomic_load(&s->n_runners);
+    unsigned n = one->addr.any.sa_family == AF_UNIX ? 1 : atomic_load(&s->n_workers);
     struct mk_live_listener *l = mk_live_listener_new(s, one, n);
     mk_err e = l ? open_live_sockets(l) : -ENOMEM;
     unsigned actual = l ? mk_sockaddr_port(&l->addr) : 0;
@@ -166,10 +166,10 @@ static mk_err add_live_listener(struct mk_server *s, const struct mk_listen *one
 static mk_err parse_address(struct mk_server *s, const char *where, struct mk_listen *one)
 {
     char buf[MK_SOCKADDR_TEXT_MAX + 256];
-    struct mk_buf why = mk_buf_fixed(buf, sizeof buf);
-    mk_err e = mk_setting_check_listen(mk_str_from_c(where), one, &why);
+    struct mk_buf error = mk_buf_fixed(buf, sizeof buf);
+    mk_err e = mk_setting_check_listen(mk_str_from_c(where), one, &error);
     if (e)
-        return mk_last_error_set_running(s, e, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
+        return mk_last_error_set_running(s, e, "%.*s", MK_STR_ARG(mk_buf_str(&error)));
     return one->takes_port
                ? mk_last_error_set_running(s, -EINVAL, "`%s` has no port: expected ADDRESS:PORT", where)
                : 0;

@@ -7,9 +7,26 @@
 #include "lib/worker_wakeup.h"
 #include "os/fd.h"
 
+#define TO(state) MK_STATE_TO(MK_LIVE_SLOT_##state)
+
+static const struct mk_state_table states = {
+    MK_STATE_ROW(MK_LIVE_SLOT_NEW, "new", TO(ACCEPTING)),
+    MK_STATE_ROW(MK_LIVE_SLOT_ACCEPTING, "accepting", TO(STOPPING) | TO(DONE)),
+    MK_STATE_ROW(MK_LIVE_SLOT_STOPPING, "stopping", TO(DONE)),
+    MK_STATE_ROW(MK_LIVE_SLOT_DONE, "done", 0),
+};
+
+const struct mk_state_machine mk_live_slot_machine = {"slot of a listener", &states, MK_LIVE_SLOT_STATES,
+                                                      NULL};
+
+static void move_slot(struct mk_live_slot *slot, enum mk_live_slot_state to)
+{
+    mk_state_move(&slot->state, &mk_live_slot_machine, slot, to);
+}
+
 /* ---- Creating and freeing ---- */
 
-/* The slot i belongs to the worker i % n_runners: each socket has a worker that accepts from it, even with
+/* The slot i belongs to the worker i % n_workers: each socket has a worker that accepts from it, even with
  * more sockets than workers, and each worker has a socket. */
 static void init_slots(struct mk_live_listener *l)
 {
@@ -30,7 +47,7 @@ struct mk_live_listener *mk_live_listener_new(struct mk_server *s, const struct 
                                    .owns_file = true,
                                    .hosts = listen->hosts,
                                    .n_fds = n_fds,
-                                   .n_slots = n_fds > s->n_runners ? n_fds : s->n_runners};
+                                   .n_slots = n_fds > s->n_workers ? n_fds : s->n_workers};
     l->fds = mk_mem_zalloc(n_fds, sizeof *l->fds);
     l->slots = mk_mem_zalloc(l->n_slots, sizeof *l->slots);
     if (!l->fds || !l->slots) {
@@ -165,7 +182,7 @@ mk_err mk_live_listeners_add(struct mk_server *s, struct mk_live_listener *l)
 static bool is_socket_in_use(const struct mk_live_listener *l, unsigned socket)
 {
     for (unsigned i = 0; i < l->n_slots; i++)
-        if (l->slots[i].socket == socket && l->slots[i].state == MK_LIVE_SLOT_ACCEPTING)
+        if (l->slots[i].socket == socket && l->slots[i].state.current == MK_LIVE_SLOT_ACCEPTING)
             return true;
     return false;
 }
@@ -173,7 +190,8 @@ static bool is_socket_in_use(const struct mk_live_listener *l, unsigned socket)
 static bool is_memory_in_use(const struct mk_live_listener *l)
 {
     for (unsigned i = 0; i < l->n_slots; i++)
-        if (l->slots[i].state == MK_LIVE_SLOT_ACCEPTING || l->slots[i].state == MK_LIVE_SLOT_STOPPING)
+        if (l->slots[i].state.current == MK_LIVE_SLOT_ACCEPTING ||
+            l->slots[i].state.current == MK_LIVE_SLOT_STOPPING)
             return true;
     return false;
 }
@@ -241,7 +259,7 @@ static void on_slot_end(struct mk_loop_task *t)
     struct mk_live_slot *slot = MK_CONTAINER(t, struct mk_live_slot, end);
     struct mk_server *s = slot->listener->server;
     pthread_mutex_lock(&s->lock);
-    slot->state = MK_LIVE_SLOT_DONE;
+    move_slot(slot, MK_LIVE_SLOT_DONE);
     if (slot->listener->is_closing)
         release_slot(slot);
     pthread_mutex_unlock(&s->lock);
@@ -251,7 +269,7 @@ static void on_slot_end(struct mk_loop_task *t)
  * arrive. */
 static void end_slot(struct mk_lib_worker *r, struct mk_live_slot *slot)
 {
-    slot->state = MK_LIVE_SLOT_STOPPING;
+    move_slot(slot, MK_LIVE_SLOT_STOPPING);
     slot->end.run = on_slot_end;
     mk_loop_defer(&r->worker.loop, &slot->end);
 }
@@ -262,8 +280,8 @@ static struct mk_live_slot *find_slot(const struct mk_lib_worker *r, enum mk_liv
 {
     const struct mk_server *s = r->server;
     for (struct mk_live_listener *l = s->live; l; l = l->next)
-        for (unsigned i = r->index; i < l->n_slots && l->is_closing == is_closing; i += s->n_runners)
-            if (l->slots[i].state == state)
+        for (unsigned i = r->index; i < l->n_slots && l->is_closing == is_closing; i += s->n_workers)
+            if (l->slots[i].state.current == state)
                 return &l->slots[i];
     return NULL;
 }
@@ -289,7 +307,7 @@ static mk_err open_slot(struct mk_lib_worker *r, struct mk_live_slot *slot)
         .fd = l->fds[slot->socket], .tls = l->tls, .http2 = l->http2, .hosts = l->hosts};
     mk_err e = mk_worker_add_acceptor(&r->worker, &slot->acceptor, &socket);
     if (!e)
-        slot->state = MK_LIVE_SLOT_ACCEPTING;
+        move_slot(slot, MK_LIVE_SLOT_ACCEPTING);
     return e;
 }
 
@@ -331,7 +349,7 @@ void mk_live_listeners_drain(struct mk_lib_worker *r)
 static void forget_slot(struct mk_lib_worker *r, struct mk_live_slot *slot)
 {
     (void)r;
-    slot->state = MK_LIVE_SLOT_DONE;
+    move_slot(slot, MK_LIVE_SLOT_DONE);
     if (slot->listener->is_closing)
         release_slot(slot);
 }

@@ -5,6 +5,8 @@
 #ifndef MK_LIB_LIVE_LISTENERS_H
 #define MK_LIB_LIVE_LISTENERS_H
 
+#include <monkey/state_machine.h>
+
 #include "lib/server_type.h"
 
 enum mk_live_slot_state {
@@ -12,15 +14,18 @@ enum mk_live_slot_state {
     MK_LIVE_SLOT_ACCEPTING,
     MK_LIVE_SLOT_STOPPING, /* events of the acceptor may still arrive in this loop iteration */
     MK_LIVE_SLOT_DONE,
+    MK_LIVE_SLOT_STATES
 };
+
+extern const struct mk_state_machine mk_live_slot_machine;
 
 /* One worker that accepts from one socket. */
 struct mk_live_slot {
     struct mk_acceptor acceptor;
     struct mk_loop_task end; /* runs at the end of the iteration in which the acceptor was stopped */
     struct mk_live_listener *listener;
-    unsigned socket; /* index in `fds` */
-    enum mk_live_slot_state state;
+    unsigned socket;       /* index in `fds` */
+    struct mk_state state; /* enum mk_live_slot_state */
 };
 
 struct mk_live_listener {

@@ -13,7 +13,7 @@
 #include "setup/config_reader.h"
 
 enum {
-    WHY_MAX = 64 * 1024,
+    ERROR_TEXT_MAX = 64 * 1024,
     FILE_PATH_MAX = 1024,
     FILE_TYPE_MAX = 200,
     OPTIONS_SIZE_MIN = offsetof(struct mk_server_options, in_memory),
@@ -59,7 +59,7 @@ struct mk_server *mk_server_new(const struct mk_server_options *options)
         return NULL;
     }
     s->options = copy;
-    s->why = mk_buf_growing(WHY_MAX);
+    s->error_text = mk_buf_growing(ERROR_TEXT_MAX);
     s->plugins[s->embedding.n_plugins++] = &mk_app_routes_plugin;
     s->embedding.plugins = s->plugins;
     s->embedding.listens_if_told = true;
@@ -115,7 +115,7 @@ int mk_server_set(struct mk_server *s, const char *section, const char *key, con
                                  "the value of `%s` in [%s] has more than one line; expected text that "
                                  "fits on one line of a configuration file, such as the path of a file",
                                  key, section);
-    e = mk_setting_check(in, k, v, &s->why);
+    e = mk_setting_check(in, k, v, &s->error_text);
     if (e)
         return mk_last_error_terminate(s, e);
     s->reader = &mk_config_reader;
@@ -160,8 +160,8 @@ int mk_server_add_certificate(struct mk_server *s, const char *certificate, cons
         return e;
     if (!certificate)
         return mk_last_error_set(s, -EINVAL, "there is no certificate");
-    e = mk_app_certificates_add(&s->program.certificates, s->lines.n_hosts, certificate, key, &s->why);
-    return !e ? 0 : s->why.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
+    e = mk_app_certificates_add(&s->program.certificates, s->lines.n_hosts, certificate, key, &s->error_text);
+    return !e ? 0 : s->error_text.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
 }
 
 /* Has the program added a different plugin with that name? The loader identifies plugins of a program only by
@@ -234,8 +234,8 @@ int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn,
         return e;
     if (!what || !fn)
         return mk_last_error_set(s, -EINVAL, "there is no %s", what ? "handler" : "route");
-    e = mk_app_routes_add(&s->program, mk_str_from_c(what), s->lines.n_hosts, fn, data, &s->why);
-    return !e ? 0 : s->why.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
+    e = mk_app_routes_add(&s->program, mk_str_from_c(what), s->lines.n_hosts, fn, data, &s->error_text);
+    return !e ? 0 : s->error_text.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
 }
 
 int mk_server_set_default_type(struct mk_server *s, const char *type)
@@ -279,8 +279,8 @@ static mk_err add_file_route(struct mk_server *s, mk_str path, struct mk_app_fil
     mk_buf_addf(&what, "GET %.*s", MK_STR_ARG(path));
     mk_err e = what.failed ? -ENAMETOOLONG
                            : mk_app_routes_add(&s->program, mk_buf_str(&what), s->lines.n_hosts,
-                                               mk_app_file_serve, file, &s->why);
-    return !e ? 0 : s->why.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
+                                               mk_app_file_serve, file, &s->error_text);
+    return !e ? 0 : s->error_text.len ? mk_last_error_terminate(s, e) : mk_last_error_set_code(s, e);
 }
 
 static mk_err add_file(struct mk_server *s, const struct mk_memory_file *file)

@@ -54,15 +54,15 @@ static bool post_calls(struct mk_server *s, struct broadcast *b, unsigned n)
 {
     bool any = false;
     for (unsigned i = 0; i < n; i++)
-        any |= post_call(b, &b->calls[i], &s->runners[i]);
+        any |= post_call(b, &b->calls[i], &s->workers[i]);
     return any;
 }
 
-/* Call it only while n_ringing is incremented, so that no worker ends in the meantime. The caller owns a
+/* Call it only while n_waking is incremented, so that no worker ends in the meantime. The caller owns a
  * reference to *out. */
 static mk_err post_to_all(struct mk_server *s, const struct broadcast *what, struct broadcast **out)
 {
-    unsigned n = atomic_load(&s->n_runners);
+    unsigned n = atomic_load(&s->n_workers);
     if (!n)
         return -ESHUTDOWN;
     struct broadcast *b = mk_mem_zalloc(1, sizeof *b + n * sizeof *b->calls);
@@ -86,10 +86,10 @@ int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, void *ct
     if (!mk_handle_is_valid(s) || !fn)
         return -EINVAL;
     struct broadcast *b;
-    atomic_fetch_add(&s->n_ringing, 1);
+    atomic_fetch_add(&s->n_waking, 1);
     mk_err e = post_to_all(s, &(struct broadcast){.fn = fn, .done = done, .ctx = ctx}, &b);
-    atomic_fetch_sub(&s->n_ringing, 1);
+    atomic_fetch_sub(&s->n_waking, 1);
     if (!e)
-        broadcast_unref(b); /* after n_ringing was decremented, because done() may wait for the workers */
+        broadcast_unref(b); /* after n_waking was decremented, because done() may wait for the workers */
     return e;
 }

@@ -57,7 +57,7 @@ static mk_err load_config(struct mk_server *s, unsigned threads)
     if (s->generation && s->generation->listens.n == 0 && !s->options.in_memory)
         mk_conf_report_warn(&report, &(struct mk_conf_source_pos){0},
                             "the server has no address: call mk_server_listen() before you start it");
-    mk_setting_print_problems(&report, &s->why); /* including warnings */
+    mk_setting_print_problems(&report, &s->error_text); /* including warnings */
     bool lacks_memory = mk_conf_report_out_of_memory(&report);
     mk_arena_fini(&arena);
     mk_buf_free(&text);
@@ -83,28 +83,28 @@ static mk_err create_workers(struct mk_server *s, unsigned threads)
     mk_err e = mk_worker_channels_open(s->generation);
     if (!e)
         e = mk_scoreboard_init(&s->scoreboard, threads);
-    s->runners = e ? NULL : mk_mem_zalloc(threads, sizeof *s->runners);
-    if (!s->runners)
+    s->workers = e ? NULL : mk_mem_zalloc(threads, sizeof *s->workers);
+    if (!s->workers)
         return mk_last_error_set_code(s, e ? e : -ENOMEM);
     s->scoreboard.master_pid = getpid();
     s->scoreboard.started_at = mk_clock_unix();
     for (unsigned i = 0; i < threads; i++) {
-        s->runners[i] =
+        s->workers[i] =
             (struct mk_lib_worker){.server = s, .index = i, .stop_at = MK_SERVER_STOP_NOT_REQUESTED};
         s->scoreboard.at[i] = (struct mk_scoreboard_slot){.pid = s->scoreboard.master_pid,
                                                           .started = (uint64_t)s->scoreboard.started_at};
     }
-    atomic_store(&s->n_runners, threads); /* last: mk_server_stop() may access them from now on */
+    atomic_store(&s->n_workers, threads); /* last: mk_server_stop() may access them from now on */
     return 0;
 }
 
 static void free_workers(struct mk_server *s)
 {
-    atomic_store(&s->n_runners, 0);
+    atomic_store(&s->n_workers, 0);
     mk_worker_wakeup_wait(s);
     mk_live_listeners_free(s);
-    mk_mem_free(s->runners);
-    s->runners = NULL;
+    mk_mem_free(s->workers);
+    s->workers = NULL;
     mk_scoreboard_fini(&s->scoreboard);
     if (s->generation)
         mk_config_generation_free(s->generation);
@@ -118,7 +118,7 @@ static void set_phase(struct mk_server *s, enum mk_server_phase phase)
     pthread_mutex_unlock(&s->lock);
 }
 
-static mk_err prepare_start(struct mk_server *s, unsigned threads, enum mk_server_run_mode way)
+static mk_err prepare_start(struct mk_server *s, unsigned threads, enum mk_server_run_mode run_mode)
 {
     mk_err e = mk_last_error_require_setup(s);
     if (e)
@@ -136,7 +136,7 @@ static mk_err prepare_start(struct mk_server *s, unsigned threads, enum mk_serve
         set_phase(s, MK_SERVER_SETTING_UP);
         return e;
     }
-    s->way = way;
+    s->run_mode = run_mode;
     return 0;
 }
 
@@ -191,7 +191,7 @@ int mk_server_run(struct mk_server *s)
     if (e)
         return e;
     set_phase(s, MK_SERVER_RUNNING);
-    e = run_worker(&s->runners[0]);
+    e = run_worker(&s->workers[0]);
     set_phase(s, MK_SERVER_ENDED);
     return e ? mk_last_error_set_code(s, e) : 0;
 }
@@ -227,9 +227,9 @@ static mk_err start_threads(struct mk_server *s)
     int e = 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (unsigned i = 0; i < s->n_runners && !e; i++) {
-        e = pthread_create(&s->runners[i].id, NULL, worker_thread_main, &s->runners[i]);
-        s->runners[i].has_id = e == 0;
+    for (unsigned i = 0; i < s->n_workers && !e; i++) {
+        e = pthread_create(&s->workers[i].id, NULL, worker_thread_main, &s->workers[i]);
+        s->workers[i].has_id = e == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return -e;
@@ -239,11 +239,11 @@ static mk_err wait_ready(struct mk_server *s)
 {
     mk_err e = 0;
     pthread_mutex_lock(&s->lock);
-    for (unsigned i = 0; i < s->n_runners; i++)
-        while (s->runners[i].has_id && !s->runners[i].is_ready)
+    for (unsigned i = 0; i < s->n_workers; i++)
+        while (s->workers[i].has_id && !s->workers[i].is_ready)
             pthread_cond_wait(&s->changed, &s->lock);
-    for (unsigned i = 0; i < s->n_runners && !e; i++)
-        e = s->runners[i].has_id ? s->runners[i].result : 0;
+    for (unsigned i = 0; i < s->n_workers && !e; i++)
+        e = s->workers[i].has_id ? s->workers[i].result : 0;
     pthread_mutex_unlock(&s->lock);
     return e;
 }
@@ -251,8 +251,8 @@ static mk_err wait_ready(struct mk_server *s)
 static mk_err join_threads(struct mk_server *s)
 {
     mk_err e = 0;
-    for (unsigned i = 0; i < s->n_runners; i++) {
-        struct mk_lib_worker *r = &s->runners[i];
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        struct mk_lib_worker *r = &s->workers[i];
         if (r->has_id)
             pthread_join(r->id, NULL);
         r->has_id = false;
@@ -291,7 +291,7 @@ int mk_server_wait(struct mk_server *s)
         return -EINVAL;
     if (mk_lib_worker_is_in_call(s))
         return -EDEADLK;
-    if (s->way != MK_SERVER_IN_THREADS || s->phase == MK_SERVER_SETTING_UP)
+    if (s->run_mode != MK_SERVER_IN_THREADS || s->phase == MK_SERVER_SETTING_UP)
         return 0;
     mk_err e = join_threads(s);
     set_phase(s, MK_SERVER_ENDED);
@@ -303,13 +303,13 @@ int mk_server_wait(struct mk_server *s)
 int mk_server_fd(struct mk_server *s)
 {
     int before MK_KEEP_ERRNO = errno;
-    if (mk_handle_is_valid(s) && s->phase >= MK_SERVER_RUNNING && s->way == MK_SERVER_IN_STEPS &&
-        s->n_runners)
-        return s->runners[0].worker.loop.epoll_fd;
+    if (mk_handle_is_valid(s) && s->phase >= MK_SERVER_RUNNING && s->run_mode == MK_SERVER_IN_STEPS &&
+        s->n_workers)
+        return s->workers[0].worker.loop.epoll_fd;
     mk_err e = prepare_start(s, 1, MK_SERVER_IN_STEPS);
     if (e)
         return e;
-    struct mk_lib_worker *r = &s->runners[0];
+    struct mk_lib_worker *r = &s->workers[0];
     set_phase(s, MK_SERVER_RUNNING);
     e = start_worker(r);
     if (!e)
@@ -329,12 +329,12 @@ int mk_server_step(struct mk_server *s)
         return -EINVAL;
     if (s->phase == MK_SERVER_ENDED)
         return 0;
-    if (s->phase != MK_SERVER_RUNNING || s->way != MK_SERVER_IN_STEPS || mk_lib_worker_is_in_call(s))
+    if (s->phase != MK_SERVER_RUNNING || s->run_mode != MK_SERVER_IN_STEPS || mk_lib_worker_is_in_call(s))
         return mk_last_error_set_misuse(
             s, "call mk_server_fd() before the first step, and do not call mk_server_step() inside a step");
     if (atomic_exchange(&s->is_stepping, true))
         return mk_last_error_set_misuse(s, "another thread is in mk_server_step()");
-    struct mk_lib_worker *r = &s->runners[0];
+    struct mk_lib_worker *r = &s->workers[0];
     mk_lib_worker_enter(r);
     mk_err e = mk_loop_embed_step(&r->worker.loop);
     mk_lib_worker_leave(r);
@@ -368,7 +368,7 @@ static const char *reason_not_to_free(struct mk_server *s)
     if (atomic_load(&s->is_stepping))
         return "mk_server_free() was called while another thread was in mk_server_step(): nothing was freed";
     pthread_mutex_lock(&s->lock);
-    bool runs = s->phase == MK_SERVER_RUNNING && s->way == MK_SERVER_IN_CALLER;
+    bool runs = s->phase == MK_SERVER_RUNNING && s->run_mode == MK_SERVER_IN_CALLER;
     pthread_mutex_unlock(&s->lock);
     return runs ? "mk_server_free() was called while mk_server_run() was running: nothing was freed" : NULL;
 }
@@ -376,10 +376,10 @@ static const char *reason_not_to_free(struct mk_server *s)
 void mk_server_free(struct mk_server *s)
 {
     int before MK_KEEP_ERRNO = errno;
-    const char *why_not = mk_handle_is_valid(s) ? reason_not_to_free(s) : "";
-    if (why_not) {
-        if (*why_not && s->options.on_log && !atomic_exchange(&s->is_complaining, true)) {
-            s->options.on_log(s->options.log_ctx, MK_LOG_ERROR, mk_str_from_c(why_not));
+    const char *reason = mk_handle_is_valid(s) ? reason_not_to_free(s) : "";
+    if (reason) {
+        if (*reason && s->options.on_log && !atomic_exchange(&s->is_complaining, true)) {
+            s->options.on_log(s->options.log_ctx, MK_LOG_ERROR, mk_str_from_c(reason));
             atomic_store(&s->is_complaining, false);
         }
         return;
@@ -387,10 +387,10 @@ void mk_server_free(struct mk_server *s)
     mk_handle_unregister(s);
     request_stop(s, MK_SERVER_STOP_AT_ONCE);
     (void)join_threads(s);
-    if (s->n_runners && s->way == MK_SERVER_IN_STEPS) {
-        mk_lib_worker_enter(&s->runners[0]); /* callbacks of open connections must not free the server
+    if (s->n_workers && s->run_mode == MK_SERVER_IN_STEPS) {
+        mk_lib_worker_enter(&s->workers[0]); /* callbacks of open connections must not free the server
                                               * again */
-        stop_worker(&s->runners[0]);
+        stop_worker(&s->workers[0]);
     }
     mk_server_certificate_free_replaced(s);
     mk_live_listeners_close_all(s);
@@ -398,7 +398,7 @@ void mk_server_free(struct mk_server *s)
     free_workers(s);
     mk_app_routes_free(&s->program);
     mk_config_builder_free(&s->lines);
-    mk_buf_free(&s->why);
+    mk_buf_free(&s->error_text);
     mk_mem_free(s->path);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->changing);

@@ -65,7 +65,7 @@ struct mk_lib_worker {
 
 struct mk_server {
     struct mk_server_options options;
-    struct mk_buf why;
+    struct mk_buf error_text;
     struct mk_config_builder lines;
     /* NULL while the program has set only what needs no reader: routes, listeners, certificates, filters */
     const struct mk_config_reader *reader;
@@ -80,9 +80,9 @@ struct mk_server {
     pthread_mutex_t changing; /* serializes changes of listeners and certificates; locked before `lock` */
     struct mk_config_generation *generation;
     struct mk_scoreboard scoreboard;
-    struct mk_lib_worker *runners;
-    atomic_uint n_runners; /* length of `runners`; set when `runners` is complete */
-    enum mk_server_run_mode way;
+    struct mk_lib_worker *workers;
+    atomic_uint n_workers; /* length of `workers`; set when `workers` is complete */
+    enum mk_server_run_mode run_mode;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     enum mk_server_phase phase; /* protected by the lock once running */
@@ -90,7 +90,7 @@ struct mk_server {
     atomic_bool is_complaining; /* on_log is reporting a misuse; other misuses are not reported meanwhile */
     atomic_bool is_stepping;    /* some thread is in mk_server_step() */
     _Atomic int64_t stop_at;    /* earliest deadline of all mk_server_stop() calls */
-    atomic_uint n_ringing;      /* number of threads that are waking loops; no loop is freed until it is 0 */
+    atomic_uint n_waking;       /* number of threads that are waking loops; no loop is freed until it is 0 */
 };
 
 #endif

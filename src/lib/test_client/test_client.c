@@ -83,7 +83,7 @@ static const struct mk_stream_ops memory_ops = {
 
 static struct mk_lib_worker *worker_of_client(const struct mk_test_client *p)
 {
-    return &p->server->runners[0];
+    return &p->server->workers[0];
 }
 
 static void deliver_input(struct mk_loop_task *t)
@@ -165,7 +165,7 @@ struct mk_test_client *mk_test_client_open(struct mk_server *s)
                                  .received = mk_buf_growing(BYTES_MAX),
                                  .head = mk_buf_growing(BYTES_MAX),
                                  .content = mk_buf_growing(BYTES_MAX)};
-    mk_lib_worker_add_end_hook(&s->runners[0], &p->end_hook);
+    mk_lib_worker_add_end_hook(&s->workers[0], &p->end_hook);
     mk_err e = mk_test_client_reconnect(p);
     if (!e)
         return p;
