@@ -147,6 +147,10 @@ MK_API bool mk_pattern_set(struct mk_pattern *pattern, mk_str text);
  */
 MK_API bool mk_path_may_begin_with_slash(mk_str path);
 
+/** Returns the token of an ACME challenge (RFC 8555, section 8.3) from `/.well-known/acme-challenge/TOKEN`; absent
+ * for any other path. */
+MK_API mk_str mk_acme_token(mk_str path);
+
 /** Does a decoded path match the pattern? Matching is case-sensitive. */
 MK_API bool mk_pattern_matches(const struct mk_pattern *pattern, mk_str path);
 

@@ -8,15 +8,8 @@
 
 mk_str acme_token_from_path(mk_str path)
 {
-    mk_str prefix = MK_STR("/.well-known/acme-challenge/"), none = {NULL, 0};
-    mk_str token = mk_str_skip(path, prefix.len);
-    if (!mk_str_starts(path, prefix) || token.len == 0 || token.len > ACME_TOKEN_MAX)
-        return none;
-    for (size_t i = 0; i < token.len; i++)
-        if (!mk_char_is_alpha(token.p[i]) && !mk_char_is_digit(token.p[i]) && token.p[i] != '-' &&
-            token.p[i] != '_')
-            return none;
-    return token;
+    mk_str token = mk_acme_token(path);
+    return token.len <= ACME_TOKEN_MAX ? token : MK_STR_NULL;
 }
 
 size_t acme_token_read_response(const char *folder, mk_str token, char buf[ACME_RESPONSE_MAX])

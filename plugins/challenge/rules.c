@@ -2,23 +2,13 @@
 /* Decides which requests are challenged. */
 #include "settings.h"
 
-static bool is_acme_token(mk_str text)
-{
-    size_t i = 0;
-    while (i < text.len && (mk_char_is_alpha(text.p[i]) || mk_char_is_digit(text.p[i]) || text.p[i] == '-' ||
-                            text.p[i] == '_'))
-        i++;
-    return i == text.len && i > 0;
-}
-
 /* A certificate authority sends this request without a pass. Everything else below the folder is challenged: a backend
  * may serve any page there. */
 static bool is_acme_request(const struct mk_request *request, mk_str path)
 {
-    mk_str folder = MK_STR("/.well-known/acme-challenge/");
     enum mk_method method = mk_request_method(request);
     return (method == MK_METHOD_GET || method == MK_METHOD_HEAD) && !mk_request_query(request).p &&
-           mk_str_starts(path, folder) && is_acme_token(mk_str_skip(path, folder.len));
+           mk_acme_token(path).p;
 }
 
 /* A regular expression that exceeds its limit leads to a challenge. */

@@ -2,6 +2,8 @@
 /* Single pass over the segments; `..` moves the output position back. */
 #include "http/path.h"
 
+#include <monkey/text.h>
+
 #include "base/codec.h"
 #include "http/scan.h"
 
@@ -186,4 +188,18 @@ void mk_path_encode(struct mk_buf *out, mk_str path, const char *marks)
         else
             mk_url_escape(out, mk_str_of(&c, 1));
     }
+}
+
+/* ---- ACME ---- */
+
+mk_str mk_acme_token(mk_str path)
+{
+    mk_str folder = MK_STR("/.well-known/acme-challenge/"), token = mk_str_skip(path, folder.len);
+    if (!mk_str_starts(path, folder))
+        return MK_STR_NULL;
+    for (size_t i = 0; i < token.len; i++)
+        if (!mk_char_is_alpha(token.p[i]) && !mk_char_is_digit(token.p[i]) && token.p[i] != '-' &&
+            token.p[i] != '_')
+            return MK_STR_NULL;
+    return token.len ? token : MK_STR_NULL;
 }

@@ -11,15 +11,6 @@ static enum mk_verdict fail_with_status(struct mk_response *response, unsigned s
     return MK_ERROR;
 }
 
-static bool is_acme_token(mk_str text)
-{
-    size_t i = 0;
-    while (i < text.len && (mk_char_is_alpha(text.p[i]) || mk_char_is_digit(text.p[i]) || text.p[i] == '-' ||
-                            text.p[i] == '_'))
-        i++;
-    return i == text.len && i > 0;
-}
-
 static bool allows_plain_http(const struct mk_request *r)
 {
     return !r->site->https_port && !r->site->client_required;
@@ -27,10 +18,8 @@ static bool allows_plain_http(const struct mk_request *r)
 
 MK_COLD bool mk_https_policy_is_acme_request(const struct mk_request *r)
 {
-    mk_str folder = MK_STR("/.well-known/acme-challenge/"), path = r->target->path;
     bool reads = r->target->method == MK_METHOD_GET || r->target->method == MK_METHOD_HEAD;
-    return reads && !mk_request_is_secure(r) && !allows_plain_http(r) && mk_str_starts(path, folder) &&
-           is_acme_token(mk_str_skip(path, folder.len));
+    return reads && !mk_request_is_secure(r) && !allows_plain_http(r) && mk_acme_token(r->target->path).p;
 }
 
 /* Returns the requested name, or else the first literal name of the host; absent: there is none. */
