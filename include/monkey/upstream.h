@@ -69,6 +69,17 @@ static inline struct mk_upstream *mk_upstream_open(struct mk_config *config, con
     return mk_upstream_open_sized(config, section, key, name, defaults, sizeof *defaults);
 }
 
+/** The parts of a URL in the configuration. They point into the URL, or to constants. */
+struct mk_upstream_url {
+    bool tls;         /**< https */
+    mk_str server;    /**< for mk_upstream_open() */
+    mk_str authority; /**< for the header Host: the server, or `localhost` for a unix socket */
+    mk_str target;    /**< path and query; `/` if the URL has no path */
+};
+/** Parses `http://SERVER[/PATH]` or `https://SERVER[/PATH]`. A path after `unix:/path` follows a colon. Returns
+ * 0; -EPROTONOSUPPORT: the URL has another scheme; -EINVAL: the server is empty, or the path is invalid. */
+MK_API int mk_upstream_parse_url(mk_str url, struct mk_upstream_url *out);
+
 /** Options of a dynamic upstream. */
 struct mk_upstream_dynamic_options {
     bool tls;             /**< the servers use TLS; their certificates must be valid for the host */

@@ -10,44 +10,21 @@ enum { KEEPALIVE = 4, TIMEOUT_MS = 5000, OK_STATUS = 200, FIRST_FAILURE = 500 };
 
 /* ---- The configuration ---- */
 
-/* Splits SERVER[/PATH]. `unix:/path` ends at the next colon. */
-static void split_server(mk_str rest, mk_str *server, mk_str *target)
-{
-    bool is_unix = mk_str_starts(rest, MK_STR("unix:"));
-    size_t end = is_unix ? mk_str_find(mk_str_skip(rest, 5), ':') : mk_str_find(rest, '/');
-    if (end != MK_STR_NONE && is_unix)
-        end += 5;
-    *server = mk_str_first(rest, end);
-    *target = end == MK_STR_NONE ? MK_STR("/") : mk_str_skip(rest, end + is_unix);
-    if (!target->len)
-        *target = MK_STR("/");
-}
-
-static bool is_valid_target(mk_str target)
-{
-    for (size_t i = 0; i < target.len; i++)
-        if (target.p[i] <= ' ' || target.p[i] >= 0x7f || target.p[i] == '#' || target.p[i] == '"')
-            return false;
-    return target.p[0] == '/';
-}
-
 void acme_allow_endpoint_open(struct mk_config *config, struct acme_settings *s)
 {
-    bool is_tls = mk_str_starts(s->endpoint, MK_STR("https://"));
-    struct mk_upstream_defaults defaults = {.port = is_tls ? 443 : 80, .tls = is_tls, .keepalive = KEEPALIVE};
-    mk_str server;
-    if (!is_tls && !mk_str_starts(s->endpoint, MK_STR("http://"))) {
-        mk_config_error(config, s, "AllowEndpoint", "expected `http://SERVER/PATH` or `https://SERVER/PATH`");
+    struct mk_upstream_url url;
+    int e = mk_upstream_parse_url(s->endpoint, &url);
+    if (e) {
+        mk_config_error(config, s, "AllowEndpoint", "%s",
+                        e == -EINVAL ? "the server must not be empty, and the path must begin with `/`"
+                                     : "expected `http://SERVER/PATH` or `https://SERVER/PATH`");
         return;
     }
-    split_server(mk_str_skip(s->endpoint, is_tls ? 8 : 7), &server, &s->endpoint_target);
-    if (!server.len || !is_valid_target(s->endpoint_target)) {
-        mk_config_error(config, s, "AllowEndpoint",
-                        "the server must not be empty, and the path must begin with `/`");
-        return;
-    }
-    s->endpoint_host = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
-    s->endpoint_upstream = mk_upstream_open(config, s, "AllowEndpoint", server, &defaults);
+    struct mk_upstream_defaults defaults = {
+        .port = url.tls ? 443 : 80, .tls = url.tls, .keepalive = KEEPALIVE};
+    s->endpoint_host = url.authority;
+    s->endpoint_target = url.target;
+    s->endpoint_upstream = mk_upstream_open(config, s, "AllowEndpoint", url.server, &defaults);
 }
 
 /* ---- Questions ---- */

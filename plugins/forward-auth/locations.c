@@ -8,45 +8,23 @@ enum { KEEPALIVE = 32 };
 
 /* ---- The service ---- */
 
-/* Splits SERVER[/PATH]. `unix:/path` ends at the next colon. */
-static void split_server(mk_str rest, mk_str *server, mk_str *target)
-{
-    bool is_unix = mk_str_starts(rest, MK_STR("unix:"));
-    size_t end = is_unix ? mk_str_find(mk_str_skip(rest, 5), ':') : mk_str_find(rest, '/');
-    if (end != MK_STR_NONE && is_unix)
-        end += 5;
-    *server = mk_str_first(rest, end);
-    *target = end == MK_STR_NONE ? MK_STR("/") : mk_str_skip(rest, end + is_unix);
-    if (!target->len)
-        *target = MK_STR("/");
-}
-
-static bool is_valid_target(mk_str target)
-{
-    for (size_t i = 0; i < target.len; i++)
-        if (target.p[i] <= ' ' || target.p[i] >= 0x7f || target.p[i] == '#' || target.p[i] == '"')
-            return false;
-    return target.p[0] == '/';
-}
-
 static bool prepare_service(struct mk_config *c, struct forward_auth_location *p)
 {
-    bool is_tls = mk_str_starts(p->url, MK_STR("https://"));
-    struct mk_upstream_defaults defaults = {.port = is_tls ? 443 : 80, .tls = is_tls, .keepalive = KEEPALIVE};
-    mk_str server;
+    struct mk_upstream_url url;
     if (mk_str_eq(p->url, MK_STR("off")) || p->upstream) /* or already prepared for another host */
         return true;
-    if (!is_tls && !mk_str_starts(p->url, MK_STR("http://"))) {
-        mk_config_error(c, p, "URL", "expected `http://SERVER/PATH`, `https://SERVER/PATH` or `off`");
+    int e = mk_upstream_parse_url(p->url, &url);
+    if (e) {
+        mk_config_error(c, p, "URL", "%s",
+                        e == -EINVAL ? "the server must not be empty, and the path must begin with `/`"
+                                     : "expected `http://SERVER/PATH`, `https://SERVER/PATH` or `off`");
         return true;
     }
-    split_server(mk_str_skip(p->url, is_tls ? 8 : 7), &server, &p->target);
-    if (!server.len || !is_valid_target(p->target)) {
-        mk_config_error(c, p, "URL", "the server must not be empty, and the path must begin with `/`");
-        return true;
-    }
-    p->authority = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
-    p->upstream = mk_upstream_open(c, p, "URL", server, &defaults);
+    struct mk_upstream_defaults defaults = {
+        .port = url.tls ? 443 : 80, .tls = url.tls, .keepalive = KEEPALIVE};
+    p->authority = url.authority;
+    p->target = url.target;
+    p->upstream = mk_upstream_open(c, p, "URL", url.server, &defaults);
     return true;
 }
 
