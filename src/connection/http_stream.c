@@ -157,8 +157,7 @@ unsigned mk_http_stream_check_body_size(struct mk_http_stream *d, size_t head_le
     if (mk_http_stream_check_head_size(d, head_len))
         return 413;
     d->content_cap = l->request_max ? l->request_max - head_len : UINT64_MAX;
-    d->x->handler_sets_body_max = d->x->request.site->has_body_max;
-    d->content_max = d->x->handler_sets_body_max ? d->content_cap : mk_min(max, d->content_cap);
+    d->content_max = d->x->request.site->has_body_max ? d->content_cap : mk_min(max, d->content_cap);
     bool is_huge = length > INT64_MAX; /* more than mk_request_length() can return */
     if (length <= d->content_max && !is_huge)
         return 0;

@@ -529,10 +529,8 @@ static bool apply_handler_body_max(struct mk_exchange *x, const struct mk_route 
     if (x->body_route == route)
         return true;
     x->body_route = route;
-    x->has_own_body_max = false;
     uint64_t max = h->body_max ? h->body_max(&x->request, route->data) : MK_BODY_MAX_DEFAULT;
-    x->has_own_body_max = max != MK_BODY_MAX_DEFAULT && max != MK_BODY_MAX_PASS;
-    bool fits = set_body_limit(x, x->has_own_body_max ? max : MK_BODY_MAX_DEFAULT);
+    bool fits = set_body_limit(x, max == MK_BODY_MAX_PASS ? MK_BODY_MAX_DEFAULT : max);
     return fits || max == MK_BODY_MAX_PASS;
 }
 
@@ -593,7 +591,7 @@ static bool call_route_handler(struct mk_exchange *x)
     x->request.route = route;
     if (MK_UNLIKELY(x->request.web->is_watched) && notify_watcher(x, route))
         return explain_route(x, route);
-    if (MK_UNLIKELY(x->handler_sets_body_max) && !apply_handler_body_max(x, route)) {
+    if (MK_UNLIKELY(mk_exchange_handler_sets_body_max(x)) && !apply_handler_body_max(x, route)) {
         mk_effective_limits_log_too_long(x, mk_dispatch_limits(x)->content_max, false);
         set_error_response(x, 413);
         return true;

@@ -137,6 +137,15 @@ static void format_size(char buf[32], uint64_t n)
     snprintf(buf, 32, "%llu%s", (unsigned long long)(n / by), n ? unit : "");
 }
 
+/* Has the handler set the body limit, instead of MaxBodySize? */
+static bool has_own_body_max(struct mk_exchange *x)
+{
+    const struct mk_route *route = x->body_route;
+    uint64_t max = route && route->handler->body_max ? route->handler->body_max(&x->request, route->data)
+                                                     : MK_BODY_MAX_DEFAULT;
+    return max != MK_BODY_MAX_DEFAULT && max != MK_BODY_MAX_PASS;
+}
+
 /* Logs one warning per second, and further messages at debug level: clients must not flood the log. */
 void mk_effective_limits_log_too_long(struct mk_exchange *x, uint64_t max, bool whole)
 {
@@ -150,7 +159,7 @@ void mk_effective_limits_log_too_long(struct mk_exchange *x, uint64_t max, bool 
     format_size(size, max);
     if (whole)
         mk_request_log(&x->request, level, "413: the request is larger than `MaxRequestSize`");
-    else if (x->has_own_body_max)
+    else if (has_own_body_max(x))
         mk_request_log(&x->request, level,
                        "413: the body is larger than this route of `%s` allows; raise its `.body_max`",
                        x->body_route->handler->name);

@@ -5,6 +5,7 @@
 
 #include "web/request_type.h"
 #include "web/response.h"
+#include "web/vhost.h"
 #include "web/web.h"
 
 enum mk_dispatch_step {
@@ -32,20 +33,18 @@ struct mk_exchange {
     unsigned declined_status; /* status set by the last handler that declined; 0: none */
     mk_err read_error;        /* result of all further mk_request_read() calls; 0: no error */
     const struct mk_plugin
-        *deciding_plugin;       /* plugin whose on_request responded, or whose on_handler rejected
+        *deciding_plugin;    /* plugin whose on_request responded, or whose on_handler rejected
                                               * the request; NULL: none */
-    bool follows_client;        /* set by mk_request_cancel_on_disconnect() */
-    bool body_has_ended;        /* the whole body was read */
-    bool aborted;               /* mk_request_abort_tunnel() was called */
-    bool replaced;              /* the original response failed before any of it was sent, and an error page
+    bool follows_client;     /* set by mk_request_cancel_on_disconnect() */
+    bool body_has_ended;     /* the whole body was read */
+    bool aborted;            /* mk_request_abort_tunnel() was called */
+    bool replaced;           /* the original response failed before any of it was sent, and an error page
                                  * has replaced it */
-    bool error_hooks_called;    /* on_error hooks were called, or are being called */
-    bool handler_skipped;       /* `monkey explain`: a handler would have responded but was not called */
-    bool https_checked;         /* the HTTPS policy was checked */
-    bool too_long_logged_at;    /* the oversized body was logged */
-    bool has_own_body_max;      /* the handler of `body_route` has its own limit */
-    bool handler_sets_body_max; /* the handler sets the body limit: mk_handler.body_max */
-    bool is_acme_request;       /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
+    bool error_hooks_called; /* on_error hooks were called, or are being called */
+    bool handler_skipped;    /* `monkey explain`: a handler would have responded but was not called */
+    bool https_checked;      /* the HTTPS policy was checked */
+    bool too_long_logged_at; /* the oversized body was logged */
+    bool is_acme_request;    /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
     const struct mk_route *body_route; /* route whose handler has set the body limit; NULL: none yet */
     struct mk_request_limits *limits;  /* limits set for this request only, in its arena; NULL: none */
     const struct mk_request_limits
@@ -63,6 +62,12 @@ struct mk_exchange {
 static inline struct mk_exchange *mk_exchange_of(const struct mk_request *r)
 {
     return MK_CONTAINER((struct mk_request *)(uintptr_t)r, struct mk_exchange, request);
+}
+
+/* Does the handler set the limit of the request body? See mk_handler.body_max. */
+static inline bool mk_exchange_handler_sets_body_max(const struct mk_exchange *x)
+{
+    return x->request.length && x->request.site->has_body_max;
 }
 
 /* Did the client disconnect before the request body was complete? */

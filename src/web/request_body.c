@@ -22,7 +22,7 @@ ssize_t mk_request_read(struct mk_request *r, char *buf, size_t cap)
 {
     if (!r->ops || !body_length(r))
         return 0;
-    if (MK_UNLIKELY(mk_exchange_of(r)->handler_sets_body_max) &&
+    if (MK_UNLIKELY(mk_exchange_handler_sets_body_max(mk_exchange_of(r))) &&
         !mk_dispatch_may_read_body(mk_exchange_of(r)))
         return -EMSGSIZE;
     ssize_t n = cap ? r->ops->read(r->ops_ctx, buf, cap) : -EINVAL;
@@ -89,7 +89,7 @@ int mk_request_set_body_max(struct mk_request *r, uint64_t bytes)
     if (!l)
         return -ENOMEM;
     l->content_max = bytes;
-    if (x->handler_sets_body_max || !r->length || !r->ops || !r->ops->limit_body)
+    if (mk_exchange_handler_sets_body_max(x) || !r->length || !r->ops || !r->ops->limit_body)
         return 0; /* the handler will set the limit, or there is no body to limit */
     int e = r->ops->limit_body(r->ops_ctx, bytes);
     if (e)
