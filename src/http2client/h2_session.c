@@ -52,7 +52,7 @@ static void notify_streams(struct mk_h2_session *ss)
         unsigned events = s->events;
         mk_list_remove(&s->ready);
         s->events = 0;
-        s->conn->on_event(s->conn->event_ctx, events);
+        mk_upstream_conn_on_event(s->conn, events);
     }
 }
 
@@ -154,7 +154,6 @@ static void on_session_event(void *ctx, unsigned which)
 {
     struct mk_h2_session *ss = ctx;
     ss->depth++;
-    mk_upstream_conn_note_event(&ss->conn, which);
     advance_session(ss, which);
     finish_session_work(ss);
 }
@@ -197,7 +196,7 @@ static bool init_session(struct mk_h2_session *ss, struct mk_backend *o)
     mk_timer_init(&ss->timer, on_session_timer);
     mk_state_init(&ss->conn.state, &mk_upstream_conn_machine, MK_UPSTREAM_CONN_WAITING);
     ss->conn.on_event = on_session_event;
-    ss->conn.event_ctx = ss;
+    ss->conn.ctx = ss;
     ss->conn.offers_http2 = true;
     if (!p->http2_scratch)
         p->http2_scratch = mk_mem_alloc(MK_H2_SESSION_INPUT_SCRATCH);

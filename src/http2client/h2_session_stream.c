@@ -461,7 +461,7 @@ bool mk_h2_session_stream_attach(struct mk_h2_session *ss, struct mk_upstream_co
     c->stream = (struct mk_stream){.ops = &ops, .fd = -1, .dry = true};
     c->server = ss->backend->server;
     c->worker = ss->backend->pool->worker;
-    c->is_prompt = true; /* the session sets TCP_NODELAY */
+    c->nodelay = MK_UPSTREAM_CONN_NODELAY; /* of the session's socket */
     c->is_unprocessed = false;
     c->reset_code = 0;
     c->read_error_text = NULL;

@@ -17,14 +17,14 @@ bool mk_cancelled_conn_discard_input(struct mk_upstream_conn *c)
 
 /* The bytes that have already arrived are discarded before the limit becomes 0 for an endless response: the
  * server sent these bytes before the request was cancelled, so they must not close the connection. */
-bool mk_cancelled_conn_start(struct mk_upstream_conn *c, uint32_t ms, bool streams)
+bool mk_cancelled_conn_start(struct mk_upstream_conn *c)
 {
     c->discards = MK_CANCELLED_CONN_BYTES;
     if (c->state.current != MK_UPSTREAM_CONN_OPEN || !mk_cancelled_conn_discard_input(c))
         return false;
-    if (streams)
+    if (c->streams)
         c->discards = 0;
-    c->until_ms = mk_worker_now_ms(c->worker) + (ms ? ms : MK_CANCELLED_CONN_MS);
+    c->until_ms = mk_worker_now_ms(c->worker) + c->cancelled_ms;
     c->stream.ops->shutdown(&c->stream);
     return true;
 }

@@ -12,11 +12,10 @@ enum {
     MK_CANCELLED_CONN_BYTES = 64 * 1024, /* maximum response bytes to discard before closing the connection */
 };
 
-/* Half-closes the connection and discards further input, for at most `ms` (0: MK_CANCELLED_CONN_MS). False:
- * the server has closed it or is sending a long response; the caller closes the connection. `streams`: the
- * response is endless, so the next bytes close the connection, which tells the server that the client has
- * gone. */
-bool mk_cancelled_conn_start(struct mk_upstream_conn *c, uint32_t ms, bool streams) MK_MUST_USE;
+/* Half-closes the connection and discards further input, for at most c->cancelled_ms. False: the server has
+ * closed it or is sending a long response; the caller closes the connection. If the response may be endless
+ * (c->streams), the next bytes close the connection, which tells the server that the client has gone. */
+bool mk_cancelled_conn_start(struct mk_upstream_conn *c) MK_MUST_USE;
 /* Discards the input that an event has reported. False: the server has closed the connection or has sent too
  * much; the caller closes the connection. */
 bool mk_cancelled_conn_discard_input(struct mk_upstream_conn *c) MK_MUST_USE;

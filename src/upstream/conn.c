@@ -8,6 +8,7 @@
 #include <monkey/attempt.h>
 
 #include "event/tls.h"
+#include "upstream/cancelled_conn.h"
 
 #define TO(state) MK_STATE_TO(MK_UPSTREAM_CONN_##state)
 
@@ -131,22 +132,43 @@ static void finish_connect(struct mk_upstream_conn *c, unsigned which)
         start_tls_or_open(c);
 }
 
-void mk_upstream_conn_note_event(struct mk_upstream_conn *c, unsigned which)
+static bool is_connecting(const struct mk_upstream_conn *c)
 {
-    if (which & (MK_READABLE | MK_ENDED | MK_HUNG_UP))
-        mk_stream_on_input(&c->stream, which & (MK_ENDED | MK_HUNG_UP));
+    return c->state.current == MK_UPSTREAM_CONN_CONNECTING || c->state.current == MK_UPSTREAM_CONN_HANDSHAKE;
 }
 
-/* Handles events until the connection is open. */
-static void on_connecting_event(void *ctx, unsigned which)
+MK_COLD static void end_connect(struct mk_upstream_conn *c)
 {
-    struct mk_upstream_conn *c = ctx;
-    mk_upstream_conn_note_event(c, which);
-    if (c->state.current == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
-        finish_connect(c, which);
-    else if (c->state.current == MK_UPSTREAM_CONN_HANDSHAKE)
+    if (!is_connecting(c))
+        c->on_connect_end(c);
+}
+
+void mk_upstream_conn_notify(struct mk_upstream_conn *c, unsigned which)
+{
+    if (MK_UNLIKELY(c->on_connect_end != NULL))
+        end_connect(c);
+    c->on_event(c->ctx, which);
+}
+
+/* HTTP/2: the session connects. */
+MK_COLD static void advance_connect(struct mk_upstream_conn *c, unsigned which)
+{
+    if (c->h2)
+        return;
+    if (c->state.current == MK_UPSTREAM_CONN_HANDSHAKE)
         advance_tls_handshake(c);
-    c->on_event(c->event_ctx, which);
+    else if (which & (MK_WRITABLE | MK_HUNG_UP))
+        finish_connect(c, which);
+}
+
+void mk_upstream_conn_on_event(void *conn, unsigned which)
+{
+    struct mk_upstream_conn *c = conn;
+    if (which & (MK_READABLE | MK_ENDED | MK_HUNG_UP))
+        mk_stream_on_input(&c->stream, which & (MK_ENDED | MK_HUNG_UP));
+    if (MK_UNLIKELY(is_connecting(c)))
+        advance_connect(c, which);
+    mk_upstream_conn_notify(c, which);
 }
 
 static void on_deferred_read(void *ctx)
@@ -154,45 +176,20 @@ static void on_deferred_read(void *ctx)
     struct mk_upstream_conn *c = ctx;
     if (c->state.current == MK_UPSTREAM_CONN_HANDSHAKE)
         advance_tls_handshake(c);
-    c->on_event(c->event_ctx, MK_READABLE);
-}
-
-void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(void *ctx, unsigned which),
-                                   void *ctx)
-{
-    c->on_event = on_event;
-    c->event_ctx = ctx;
-    bool is_open = c->state.current == MK_UPSTREAM_CONN_OPEN || c->state.current == MK_UPSTREAM_CONN_IDLE;
-    if (is_open && !c->h2)
-        mk_watcher_set_callback(c->watcher, on_event, ctx);
-}
-
-static void on_user_event(void *ctx, unsigned which)
-{
-    struct mk_upstream_conn *c = ctx;
-    mk_upstream_conn_note_event(c, which);
-    c->on_ready(c->ctx, which);
-}
-
-void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c)
-{
-    if (c->callback_notes_events)
-        mk_upstream_conn_set_callback(c, c->on_ready, c->ctx);
-    else
-        mk_upstream_conn_set_callback(c, on_user_event, c);
+    mk_upstream_conn_notify(c, MK_READABLE);
 }
 
 static void on_connect_timeout(struct mk_timer *t)
 {
     struct mk_upstream_conn *c = MK_CONTAINER(t, struct mk_upstream_conn, timer);
     mk_upstream_conn_fail(c, -ETIMEDOUT);
-    c->on_event(c->event_ctx, MK_HUNG_UP);
+    mk_upstream_conn_notify(c, MK_HUNG_UP);
 }
 
 static void set_tcp_nodelay(struct mk_upstream_conn *c)
 {
     int one = 1;
-    c->is_prompt = true;
+    c->nodelay = MK_UPSTREAM_CONN_NODELAY;
     if (c->to.any.sa_family != AF_UNIX)
         (void)setsockopt(c->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
@@ -229,7 +226,7 @@ int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstrea
     if (server->upstream->tls)
         set_tcp_nodelay(c);
     c->watcher =
-        mk_watcher_new(w, c->stream.fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_connecting_event, c);
+        mk_watcher_new(w, c->stream.fd, MK_READABLE | MK_WRITABLE | MK_ENDED, mk_upstream_conn_on_event, c);
     if (!c->watcher) {
         mk_upstream_conn_close(c);
         return -ENOMEM;
@@ -256,13 +253,16 @@ void mk_upstream_conn_close(struct mk_upstream_conn *c)
     mk_watcher_free_closed(c->watcher);
     c->later = NULL;
     c->watcher = NULL;
-    c->was_used = c->has_slot = c->has_written = c->is_prompt = false;
+    c->slot = MK_UPSTREAM_CONN_NO_SLOT;
+    c->nodelay = MK_UPSTREAM_CONN_UNWRITTEN;
+    c->was_used = false;
 }
 
 void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream_conn *from)
 {
     c->stream = from->stream;
     c->watcher = from->watcher;
+    mk_watcher_set_callback(c->watcher, mk_upstream_conn_on_event, c);
     c->server = from->server;
     c->worker = from->worker;
     c->backend = from->backend;
@@ -270,10 +270,8 @@ void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream
     c->to = from->to;
     c->names_version = from->names_version;
     c->slot = from->slot;
-    c->has_slot = from->has_slot;
     c->was_used = from->was_used;
-    c->has_written = from->has_written;
-    c->is_prompt = from->is_prompt;
+    c->nodelay = from->nodelay;
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
     mk_timer_stop(&from->timer);
     if (MK_UNLIKELY(from->later))
@@ -305,7 +303,6 @@ ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *buf, size_t cap)
 bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned which)
 {
     char byte;
-    mk_upstream_conn_note_event(c, which);
     return which == MK_WRITABLE || (!c->stream.ended && mk_stream_read(&c->stream, &byte, 1) == -EAGAIN);
 }
 
@@ -350,9 +347,10 @@ ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool mo
 {
     if (MK_UNLIKELY(c->state.current != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
-    if (c->has_written && !c->is_prompt)
+    if (c->nodelay == MK_UPSTREAM_CONN_UNWRITTEN)
+        c->nodelay = MK_UPSTREAM_CONN_WRITTEN;
+    else if (c->nodelay == MK_UPSTREAM_CONN_WRITTEN)
         set_tcp_nodelay(c);
-    c->has_written = true;
     return c->stream.ops->write(&c->stream, bytes, more);
 }
 
@@ -381,12 +379,11 @@ void mk_upstream_conn_set_status(struct mk_upstream_conn *c, unsigned status)
 void mk_upstream_conn_set_error(struct mk_upstream_conn *c, int error, const char *message)
 {
     c->fault = error;
-    c->why = message;
+    c->fault_text = message;
 }
 
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
-    c->is_cancelled = true;
-    c->cancelled_ms = ms;
+    c->cancelled_ms = ms ? ms : MK_CANCELLED_CONN_MS;
     c->streams = streams;
 }

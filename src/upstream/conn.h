@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection to one server of an upstream. It waits in the queue of its backend set, connects, serves one
  * request at a time, and is idle in the pool between requests. A waiting connection may take over the socket
- * of an idle one. Once the connection is open, the loop calls the connection's owner directly: a request, the
- * pool or a health check. */
+ * of an idle one. It has one callback, that of its owner: a request, the pool, a health check or an HTTP/2
+ * session. */
 #ifndef MK_UPSTREAM_CONN_H
 #define MK_UPSTREAM_CONN_H
 
+#include <limits.h>
 #include <monkey/state_machine.h>
 
 #include "base/list.h"
@@ -27,6 +28,15 @@ enum mk_upstream_conn_state {
     MK_UPSTREAM_CONN_STATES
 };
 
+/* Progress towards TCP_NODELAY: see mk_upstream_conn_write(). */
+enum mk_upstream_conn_nodelay {
+    MK_UPSTREAM_CONN_UNWRITTEN,
+    MK_UPSTREAM_CONN_WRITTEN,
+    MK_UPSTREAM_CONN_NODELAY, /* TCP_NODELAY is set */
+};
+
+#define MK_UPSTREAM_CONN_NO_SLOT UINT_MAX
+
 extern const struct mk_state_machine mk_upstream_conn_machine;
 
 struct mk_upstream_conn {
@@ -34,10 +44,8 @@ struct mk_upstream_conn {
     struct mk_state state;       /* enum mk_upstream_conn_state */
 
     /* ---- The socket ---- */
-    bool has_slot; /* counted in MaxConnections */
+    uint8_t nodelay; /* enum mk_upstream_conn_nodelay */
     bool was_used;
-    bool has_written;
-    bool is_prompt;    /* TCP_NODELAY is set */
     bool offers_http2; /* ALPN offers HTTP/2 instead of HTTP/1.1 */
     struct mk_stream stream;
     /* The stream of an HTTP/2 session that takes the place of a socket; NULL: none. See http2.h. */
@@ -48,36 +56,36 @@ struct mk_upstream_conn {
     const struct mk_upstream_server *server;
     struct mk_worker *worker;
     struct mk_backend *backend;
-    struct mk_tls_session **session;                   /* last session with this server, for resumption */
-    void (*on_event)(void *event_ctx, unsigned which); /* see mk_upstream_conn_set_callback() */
-    void *event_ctx;
+    struct mk_tls_session **session;             /* last session with this server, for resumption */
+    void (*on_event)(void *ctx, unsigned which); /* the callback of the owner */
+    void *ctx;
+    /* Called before on_event when the connection is open, or connecting has failed; NULL: none, or it was
+     * called. */
+    void (*on_connect_end)(struct mk_upstream_conn *c);
     uint64_t idle_since_ms;
     uint64_t until_ms;      /* cancelled connection: time at which to close it */
     size_t discards;        /* cancelled connection: response bytes still to discard */
     unsigned names_version; /* last mk_resolver.version in which the name had this address */
-    unsigned slot;
-    int error; /* why connecting failed; 0: it has not failed */
+    unsigned slot;          /* of the connection limit; MK_UPSTREAM_CONN_NO_SLOT: not counted */
+    int error;              /* why connecting failed; 0: it has not failed */
 
     /* ---- The request for which the connection is acquired ---- */
     struct mk_list link;    /* in the wait queue */
     struct mk_list changed; /* in the list of changed connections */
     struct mk_backend_set *set;
     struct mk_upstream_conn_options options;
-    void (*on_ready)(void *ctx, unsigned which);
     void (*on_down)(void *ctx); /* called when the server goes down before it responds, for a failover to
                                  * another server; NULL: none */
-    void *ctx;
-    uint64_t client; /* the request's mk_client_share_key() */
+    uint64_t client;            /* the request's mk_client_share_key() */
     uint64_t began_us;
-    uint64_t waits_since_ms;    /* 0: not waiting */
-    struct mk_attempt *attempt; /* see conn_attempt.h; NULL: not recorded */
-    const char *why;            /* text for `fault`; NULL: none */
-    int chosen;                 /* index of the server chosen last; -1: none */
-    int fault;                  /* negated errno value of the error to log for the request */
-    uint32_t cancelled_ms;      /* time limit; see mk_upstream_conn_mark_cancelled() */
-    uint8_t n_failed;           /* number of this server's addresses that failed */
-    bool callback_notes_events; /* on_ready calls mk_upstream_conn_note_event() */
-    bool is_cancelled, streams;
+    uint64_t waits_since_ms;     /* 0: not waiting */
+    struct mk_attempt *attempt;  /* see conn_attempt.h; NULL: not recorded */
+    const char *fault_text;      /* NULL: none */
+    int chosen;                  /* index of the server chosen last; -1: none */
+    int fault;                   /* negated errno value of the error to log for the request */
+    uint32_t cancelled_ms;       /* time limit; 0: not cancelled; see mk_upstream_conn_mark_cancelled() */
+    uint8_t n_failed;            /* number of this server's addresses that failed */
+    bool streams;                /* cancelled connection: the response may be endless */
     bool is_held_back;           /* the last attempt was rejected because the client's share was used up */
     bool is_answered;            /* a byte of the response has arrived */
     bool is_unprocessed;         /* HTTP/2: the server has not processed the request */
@@ -104,33 +112,28 @@ int mk_upstream_conn_connect(struct mk_upstream_conn *c, const struct mk_upstrea
                              struct mk_tls_session **session);
 /* Closes the socket. The state is MK_UPSTREAM_CONN_WAITING again. */
 void mk_upstream_conn_close(struct mk_upstream_conn *c);
-/* Moves the socket of `from` to the waiting connection `c`. The caller then frees `from` and sets the
- * callback of `c`. */
+/* Moves the socket of `from` to the waiting connection `c`. The caller then frees `from`. */
 void mk_upstream_conn_take_socket(struct mk_upstream_conn *c, struct mk_upstream_conn *from);
 
-/* Sets the owner's callback. While the connection is open or idle, the watcher calls the callback directly,
- * so the callback must begin with mk_upstream_conn_note_event(). */
-void mk_upstream_conn_set_callback(struct mk_upstream_conn *c, void (*on_event)(void *ctx, unsigned which),
-                                   void *ctx);
-/* Sets the callback of an open connection to on_ready of the request. */
-void mk_upstream_conn_set_user_callback(struct mk_upstream_conn *c);
+/* Handles an event of the socket, or of the HTTP/2 stream in its place, and calls the owner. */
+void mk_upstream_conn_on_event(void *conn, unsigned which);
+/* Calls the owner. */
+void mk_upstream_conn_notify(struct mk_upstream_conn *c, unsigned which);
 
 /* Records that connecting has failed. Does not call on_event. */
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
 
-/* Is this event on an idle connection harmless: writability, input that was already read, or a TLS message
+/* Is the last event of an idle connection harmless: writability, input that was already read, or a TLS message
  * such as a session ticket or a key update? */
 bool mk_upstream_conn_is_harmless_event(struct mk_upstream_conn *c, unsigned which);
 
 /* Functions for users of acquired connections, in addition to those of monkey/upstream.h. */
-/* Records that an event reported input or the end of input. */
-void mk_upstream_conn_note_event(struct mk_upstream_conn *c, unsigned which);
 /* Can a read return data: has an event or TLS reported input since the last short read? */
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *c);
 /* Assumes that a read can return data: input may be buffered without an event. */
+void mk_upstream_conn_assume_readable(struct mk_upstream_conn *c);
 /* Records the status of the response, for the attempt of the request. */
 void mk_upstream_conn_set_status(struct mk_upstream_conn *c, unsigned status);
-void mk_upstream_conn_assume_readable(struct mk_upstream_conn *c);
 /* Has the server closed its sending side or reset the connection? */
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *c);
 bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *c);

@@ -36,7 +36,7 @@ static void fail_over_request(struct mk_backend *o, struct mk_upstream_conn *c)
         return;
     if (c->state.current == MK_UPSTREAM_CONN_CONNECTING || c->state.current == MK_UPSTREAM_CONN_HANDSHAKE) {
         mk_upstream_conn_fail(c, -ETIMEDOUT);
-        c->on_event(c->event_ctx, MK_HUNG_UP);
+        mk_upstream_conn_notify(c, MK_HUNG_UP);
     } else if (c->state.current == MK_UPSTREAM_CONN_OPEN && c->on_down) {
         c->on_down(c->ctx);
     }

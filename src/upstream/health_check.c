@@ -409,7 +409,7 @@ struct mk_health_checker *mk_health_check_start(struct mk_backend *o, void (*on_
     c->backend = o;
     c->on_down = on_down;
     c->conn.on_event = on_conn_event;
-    c->conn.event_ctx = c;
+    c->conn.ctx = c;
     c->conn.offers_http2 = http2_of(c) != NULL;
     mk_list_init(&c->conn.backend_link);
     mk_timer_init(&c->timer, on_check_timer);

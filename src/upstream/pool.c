@@ -60,7 +60,7 @@ void mk_pool_schedule_sweep(struct mk_pool *p)
 static void close_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    if (c->has_slot)
+    if (c->slot != MK_UPSTREAM_CONN_NO_SLOT)
         mk_conn_limit_release_slot(&o->pool->limit, o->server->stats_slot, c->slot);
     update_conn_counts(o, -1, 0);
     mk_upstream_conn_close(c);
@@ -112,7 +112,7 @@ static void hand_conn_to_request(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     if (c->state.current == MK_UPSTREAM_CONN_OPEN)
-        mk_upstream_conn_set_user_callback(c);
+        c->on_connect_end = NULL;
     mk_list_add_last(&o->lent, &c->backend_link);
     c->chosen = o->server->index;
     begin_attempt(c);
@@ -197,13 +197,21 @@ static bool acquire_slot(struct mk_backend *o, const struct mk_conn_limit_rule *
     return mk_conn_limit_acquire_slot(limit, rule->backend, rule->max, o->pool->row, slot);
 }
 
+/* Assigns the slot of the connection, if it has one, to the client of the request. False: the client's share is used up. */
+static bool may_use_slot(struct mk_backend *o, const struct mk_conn_limit_rule *rule,
+                         const struct mk_upstream_conn *c, const struct mk_upstream_conn *l)
+{
+    return c->slot == MK_UPSTREAM_CONN_NO_SLOT ||
+           mk_conn_limit_assign_slot(&o->pool->limit, rule, c->slot, l->client);
+}
+
 /* Pops an idle connection that this client may use. */
 static struct mk_upstream_conn *pop_idle_for_client(struct mk_backend *o,
                                                     const struct mk_conn_limit_rule *rule,
                                                     const struct mk_upstream_conn *l)
 {
     struct mk_upstream_conn *c = l->options.fresh || uses_http2(o, l) ? NULL : mk_pool_pop_idle(o);
-    if (!c || !c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, rule, c->slot, l->client))
+    if (!c || may_use_slot(o, rule, c, l))
         return c;
     push_idle_conn(c);
     return NULL;
@@ -230,7 +238,7 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
 {
     const struct mk_conn_limit_rule rule = limit_rule_of(o);
     const struct mk_conn_limit *limit = &o->pool->limit;
-    unsigned slot = 0;
+    unsigned slot = MK_UPSTREAM_CONN_NO_SLOT;
     if (rule.max && mk_conn_limit_is_share_used_up(limit, &rule, l->client)) {
         l->is_held_back = true;
         return -EBUSY;
@@ -265,7 +273,6 @@ static int acquire_from_backend(struct mk_backend *o, struct mk_upstream_conn *l
         return e;
     }
     l->backend = o;
-    l->has_slot = rule.max > 0;
     l->slot = slot;
     update_conn_counts(o, 1, 0);
     hand_conn_to_request(l);
@@ -467,7 +474,6 @@ static void on_cancelled_conn_event(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
     struct mk_backend *o = c->backend;
-    mk_upstream_conn_note_event(c, which);
     if (!(which & MK_HUNG_UP) && mk_cancelled_conn_discard_input(c))
         return;
     mk_pool_close_conn(c);
@@ -485,7 +491,8 @@ static void keep_conn_idle(struct mk_upstream_conn *c)
     struct mk_backend *o = c->backend;
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_IDLE);
     c->idle_since_ms = mk_worker_now_ms(o->pool->worker);
-    mk_upstream_conn_set_callback(c, on_idle_conn_event, c);
+    c->on_event = on_idle_conn_event;
+    c->ctx = c;
     push_idle_conn(c);
     mk_pool_schedule_sweep(o->pool);
 }
@@ -501,8 +508,7 @@ static bool reuse_conn(struct mk_upstream_conn *c)
         return false;
     const struct mk_conn_limit_rule rule = limit_rule_of(o);
     bool may_take = taker && mk_wait_queue_is_first(o, &rule, taker);
-    if (may_take &&
-        (!c->has_slot || mk_conn_limit_assign_slot(&o->pool->limit, &rule, c->slot, taker->client))) {
+    if (may_take && may_use_slot(o, &rule, c, taker)) {
         remove_from_queue(taker);
         hand_idle_conn_to_request(c, taker);
         notify_at_end(o->pool, taker);
@@ -528,7 +534,7 @@ static void release_conn(struct mk_upstream_conn *c, bool clean)
 {
     struct mk_backend *o = c->backend;
     detach_conn_from_request(c);
-    if (c->has_slot)
+    if (c->slot != MK_UPSTREAM_CONN_NO_SLOT)
         mk_conn_limit_unassign_slot(&o->pool->limit, o->server->stats_slot, c->slot);
     if (clean && !c->h2 && c->state.current == MK_UPSTREAM_CONN_OPEN && mk_pool_is_addr_current(c) &&
         reuse_conn(c))
@@ -540,22 +546,23 @@ static void release_conn(struct mk_upstream_conn *c, bool clean)
 /* Closes the socket after a failure to connect. */
 static void close_failed_conn(struct mk_upstream_conn *c)
 {
-    if (c->has_slot)
+    if (c->slot != MK_UPSTREAM_CONN_NO_SLOT)
         mk_conn_limit_unassign_slot(&c->backend->pool->limit, c->backend->server->stats_slot, c->slot);
     close_conn(c);
     mk_pool_serve_backend(c->backend);
 }
 
 /* The server may still be working on the request: see cancelled_conn.h. HTTP/2 tells the server instead. */
-static void release_cancelled_conn(struct mk_upstream_conn *c, uint32_t ms, bool streams)
+static void release_cancelled_conn(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    if (!c->has_slot || c->h2 || !mk_cancelled_conn_start(c, ms, streams)) {
+    if (c->slot == MK_UPSTREAM_CONN_NO_SLOT || c->h2 || !mk_cancelled_conn_start(c)) {
         release_conn(c, false);
         return;
     }
     detach_conn_from_request(c);
-    mk_upstream_conn_set_callback(c, on_cancelled_conn_event, c);
+    c->on_event = on_cancelled_conn_event;
+    c->ctx = c;
     mk_list_add_last(&o->cancelled, &c->backend_link);
     mk_pool_schedule_sweep_at(o->pool, mk_worker_now_ms(o->pool->worker),
                               mk_cancelled_conn_next_expiry_ms(o));
@@ -580,7 +587,7 @@ void mk_pool_run_notifications(void *pool)
     while (p->changed.next != &end) {
         struct mk_upstream_conn *l = MK_LIST_ENTRY(p->changed.next, struct mk_upstream_conn, changed);
         mk_list_remove(&l->changed);
-        l->on_ready(l->ctx, MK_WRITABLE);
+        l->on_event(l->ctx, MK_WRITABLE);
     }
     mk_list_remove(&end);
     if (MK_UNLIKELY(!mk_list_empty(&p->unflushed)))
@@ -644,22 +651,19 @@ static void connect_to_next(struct mk_upstream_conn *c)
         acquire_or_enqueue(c);
 }
 
-/* Handles events while connecting. Once the connection is open, its events go to the request. */
-static void on_connect_event(void *ctx, unsigned which)
+static void on_connect_end(struct mk_upstream_conn *c)
 {
-    struct mk_upstream_conn *c = ctx;
     if (c->state.current == MK_UPSTREAM_CONN_BROKEN)
         connect_to_next(c);
     if (c->state.current == MK_UPSTREAM_CONN_OPEN) {
         mk_conn_attempt_connected(c);
-        mk_upstream_conn_set_user_callback(c);
+        c->on_connect_end = NULL;
     }
-    c->on_ready(c->ctx, which);
 }
 
 static struct mk_upstream_conn *new_conn(struct mk_worker *w, struct mk_upstream *u,
                                          const struct mk_upstream_conn_options *options,
-                                         void (*on_ready)(void *ctx, unsigned which), void *ctx)
+                                         void (*on_event)(void *ctx, unsigned which), void *ctx)
 {
     struct mk_pool *p = mk_worker_data(w, u->all->plugin);
     struct mk_backend_set *set = &p->sets[u->index], *host = NULL;
@@ -673,12 +677,12 @@ static struct mk_upstream_conn *new_conn(struct mk_worker *w, struct mk_upstream
     c->set = host ? host : set;
     c->set->n_conns++;
     c->options = *options;
-    c->on_event = on_connect_event;
-    c->event_ctx = c;
-    c->on_ready = on_ready;
+    c->on_event = on_event;
     c->ctx = ctx;
+    c->on_connect_end = on_connect_end;
     c->began_us = mk_clock_us();
     c->chosen = -1;
+    c->slot = MK_UPSTREAM_CONN_NO_SLOT;
     if (u->max)
         c->client = mk_client_share_key(p, options->client);
     mk_list_init(&c->backend_link);
@@ -705,7 +709,6 @@ struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct
     struct mk_upstream_conn *c = new_conn(w, u, options, on_event, ctx);
     if (!c)
         return NULL;
-    c->callback_notes_events = true;
     c->on_down = on_down;
     acquire_or_enqueue(c);
     return c;
@@ -743,11 +746,12 @@ void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_
         return;
     }
     if (how == MK_UPSTREAM_CONN_FAILED && c->chosen >= 0)
-        report_server_failure(c, c->why ? c->fault : -EPROTO, c->why ? c->why : "a request to it failed");
+        report_server_failure(c, c->fault_text ? c->fault : -EPROTO,
+                              c->fault_text ? c->fault_text : "a request to it failed");
     else if (c->is_answered && c->chosen >= 0)
         mk_health_report_success(c->set->pool->worker, chosen_server(c));
-    if (c->is_cancelled)
-        release_cancelled_conn(c, c->cancelled_ms, c->streams);
+    if (c->cancelled_ms)
+        release_cancelled_conn(c);
     else
         release_conn(c, how == MK_UPSTREAM_CONN_KEEP && !c->options.address.p);
 }

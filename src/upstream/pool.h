@@ -19,14 +19,13 @@ void mk_pool_release_memory(struct mk_pool *p, bool with_conns);
 enum { MK_POOL_BLOCK = 1072 };
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
 
-/* Like mk_upstream_conn_acquire(), with two differences: on_event calls mk_upstream_conn_note_event() itself,
- * so that the loop can call on_event directly; and on_down is called when the server goes down before it
- * responds, for a failover to another server. */
+/* Like mk_upstream_conn_acquire(), but on_down is called when the server goes down before it responds, for a
+ * failover to another server. */
 struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
                                                      const struct mk_upstream_conn_options *options,
                                                      void (*on_event)(void *ctx, unsigned which),
                                                      void (*on_down)(void *ctx), void *ctx);
-/* Is this a reused connection? Then on_ready is called at the end of the loop iteration, so that the request
+/* Is this a reused connection? Then on_event is called at the end of the loop iteration, so that the request
  * is sent together with the other requests of the iteration, and the servers work on all of them at once. A
  * new connection is not delayed, because connecting has already woken its server. */
 bool mk_pool_notify_if_reused(struct mk_upstream_conn *c);

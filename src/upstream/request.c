@@ -226,7 +226,6 @@ static void on_conn_event(void *ctx, unsigned which)
 {
     struct mk_upstream_request *c = ctx;
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
-    mk_upstream_conn_note_event(c->conn, which);
     /* Once body data has arrived, the response waits for its reader and no longer for the server. */
     if (is_readable && c->state.current == MK_UPSTREAM_REQUEST_CONTENT)
         mk_upstream_request_timer_set(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);

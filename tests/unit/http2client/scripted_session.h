@@ -142,7 +142,7 @@ static bool start_call(struct mk_h2_session *ss, struct call *c, unsigned i)
 {
     *c = (struct call){.conn = {.on_event = read_response}};
     struct mk_response_parser_options options = {.head = i == 1, .upgrade = i == 2};
-    c->conn.event_ctx = c;
+    c->conn.ctx = c;
     c->conn.options.http2_tunnel = i == 2;
     mk_response_parser_init(&c->input.reply, options, c->fields, FIELDS);
     return mk_h2_session_stream_attach(ss, &c->conn);
@@ -171,7 +171,7 @@ static void notify(struct mk_h2_session *ss)
         struct mk_h2_session_stream *s = MK_LIST_ENTRY(ss->ready.next, struct mk_h2_session_stream, ready);
         mk_list_remove(&s->ready);
         MK_ASSERT(s->to - s->from <= QUEUE_MAX);
-        s->conn->on_event(s->conn->event_ctx, s->events);
+        s->conn->on_event(s->conn->ctx, s->events);
     }
 }
 

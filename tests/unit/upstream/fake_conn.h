@@ -25,7 +25,6 @@ struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct
                                                      const struct mk_upstream_conn_options *options,
                                                      void (*on_event)(void *ctx, unsigned which),
                                                      void (*on_down)(void *ctx), void *ctx);
-void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which);
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams);
 struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(const struct mk_upstream_conn *l);
@@ -404,13 +403,6 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const cha
     assert_true(l->is_acquired && !l->is_released);
     assert_true(error < 0 && why);
     l->why = why;
-}
-
-/* Has no effect: the fake knows what has arrived. */
-void mk_upstream_conn_note_event(struct mk_upstream_conn *l, unsigned which)
-{
-    (void)which;
-    assert_true(l->is_acquired && !l->is_released);
 }
 
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams)

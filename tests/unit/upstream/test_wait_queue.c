@@ -217,7 +217,7 @@ static void wait_queue_later_request_does_not_take_freed_slot(void **state)
     (void)state;
     struct mk_upstream_conn *picky = acquire_except_first(&notified[2]);
     mk_conn_limit_release_slot(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
-    busy[1]->has_slot = false;
+    busy[1]->slot = MK_UPSTREAM_CONN_NO_SLOT;
     struct mk_upstream_conn *next = acquire(&notified[3]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     wake();
@@ -234,7 +234,7 @@ static void wait_queue_cancelled_waiter_wakes_other_worker(void **state)
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     show_other(1, mk_clock_ms() + 100);
     mk_conn_limit_release_slot(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
-    busy[1]->has_slot = false;
+    busy[1]->slot = MK_UPSTREAM_CONN_NO_SLOT;
     (void)was_woken(&upstreams.limit, OTHER);
     mk_upstream_conn_release(next, MK_UPSTREAM_CONN_CLOSE);
     assert_true(was_woken(&upstreams.limit, OTHER));
