@@ -74,7 +74,7 @@ static struct event *make_history_event(const struct live *l)
 /* Replaces the current event. Returns false if out of memory; the old event then stays. */
 static bool replace_latest_event(struct live *l)
 {
-    metrics_meter_measure(&l->meter, l->worker);
+    metrics_process_reporter_run(&l->reporter, l->worker);
     struct event *e = make_snapshot_event(l);
     if (!e)
         return false;
@@ -176,7 +176,7 @@ int metrics_live_add_viewer(struct live *l, struct mk_request *request, struct m
 static void on_settle_timer(struct mk_timer *t)
 {
     struct live *l = MK_CONTAINER(t, struct live, settle);
-    metrics_meter_measure(&l->meter, l->worker);
+    metrics_process_reporter_run(&l->reporter, l->worker);
     l->is_settling = l->was_busy;
     l->was_busy = false;
     if (l->is_settling)
@@ -202,14 +202,14 @@ struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics
     l->metrics = metrics;
     mk_timer_init(&l->tick, on_tick_timer);
     mk_timer_init(&l->settle, on_settle_timer);
-    metrics_meter_open(&l->meter, metrics->processes);
-    l->sampler = mk_worker_index(w) == 0 ? metrics_sampler_new(w, metrics, &l->meter) : NULL;
+    metrics_process_reporter_open(&l->reporter, metrics->processes);
+    l->sampler = mk_worker_index(w) == 0 ? metrics_sampler_new(w, metrics, &l->reporter) : NULL;
     l->counters = metrics_counters_new(w, &metrics->counts);
     if (!l->counters || (mk_worker_index(w) == 0 && !l->sampler)) {
         metrics_live_free(l);
         return NULL;
     }
-    metrics_meter_measure(&l->meter, w);
+    metrics_process_reporter_run(&l->reporter, w);
     return l;
 }
 
@@ -221,7 +221,7 @@ void metrics_live_free(struct live *l)
     mk_timer_stop(&l->settle);
     metrics_sampler_free(l->sampler);
     metrics_counters_free(l->counters);
-    metrics_meter_close(&l->meter);
+    metrics_process_reporter_close(&l->reporter);
     release_event(l->latest);
     mk_mem_free(l);
 }

@@ -13,7 +13,7 @@ struct live_viewer;
 struct live {
     struct mk_worker *worker;
     const struct metrics *metrics;
-    struct meter meter;
+    struct process_reporter reporter;
     struct counters *counters;
     struct mk_timer settle; /* fires a second after the first request of a busy period */
     bool is_settling, was_busy;

@@ -48,7 +48,7 @@ static enum mk_verdict respond_part(struct mk_response *response, mk_str type, m
 static enum mk_verdict respond_metrics(struct live *l, struct mk_response *response, enum view view)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    metrics_meter_measure(&l->meter, l->worker);
+    metrics_process_reporter_run(&l->reporter, l->worker);
     struct snapshot *s = metrics_snapshot_new(l->worker, l->metrics);
     if (!s)
         return respond_error(response, 503);
@@ -173,7 +173,7 @@ static const char *not_ready_reason(const struct live *l, const struct settings 
     if (s->not_ready_file.p && stat(s->not_ready_file.p, &st) == 0)
         return "taken out of service";
     for (size_t i = 0; s->ready_connections && mk_worker_stats_at(l->worker, i, &stats); i++)
-        if (stats.pid == l->meter.pid && stats.open > s->ready_connections)
+        if (stats.pid == l->reporter.pid && stats.open > s->ready_connections)
             return "too many connections";
     const char *reason = find_component_reason(l->worker, buf);
     return reason ? reason : find_component_of_others(l->worker, buf);

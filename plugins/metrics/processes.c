@@ -14,20 +14,21 @@ struct processes *metrics_processes_new(struct mk_config *config)
 
 /* ---- This process ---- */
 
-void metrics_meter_open(struct meter *m, struct processes *shared)
+void metrics_process_reporter_open(struct process_reporter *m, struct processes *shared)
 {
     long page = sysconf(_SC_PAGESIZE);
-    *m = (struct meter){.shared = shared, .pid = gettid(), .page = page > 0 ? (uint64_t)page : 4096};
+    *m = (struct process_reporter){
+        .shared = shared, .pid = gettid(), .page = page > 0 ? (uint64_t)page : 4096};
     m->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     m->smaps_fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
 }
 
-static struct process *process_slot(const struct meter *m)
+static struct process *process_slot(const struct process_reporter *m)
 {
     return &m->shared->at[m->pid % PROCESS_SLOTS];
 }
 
-void metrics_meter_close(struct meter *m)
+void metrics_process_reporter_close(struct process_reporter *m)
 {
     int64_t own = m->pid;
     atomic_compare_exchange_strong(&process_slot(m)->pid, &own, 0);
@@ -44,7 +45,7 @@ static mk_str read_proc_file(int fd, char *buf)
 }
 
 /* Parses /proc/self/statm: "size resident shared ...", in pages. */
-static uint64_t read_rss(const struct meter *m)
+static uint64_t read_rss(const struct process_reporter *m)
 {
     char buf[ROOM];
     uint64_t pages = 0;
@@ -54,7 +55,7 @@ static uint64_t read_rss(const struct meter *m)
 }
 
 /* Finds the line "Pss:   1234 kB". */
-static uint64_t read_pss(const struct meter *m)
+static uint64_t read_pss(const struct process_reporter *m)
 {
     char buf[ROOM];
     uint64_t kb = 0;
@@ -73,14 +74,14 @@ static uint64_t timeval_us(const struct timeval *t)
 }
 
 /* In a program that embeds the server, a worker is a thread, and only its own CPU time counts. */
-static uint64_t read_cpu(const struct meter *m)
+static uint64_t read_cpu(const struct process_reporter *m)
 {
     struct rusage used;
     int who = m->pid == getpid() ? RUSAGE_SELF : RUSAGE_THREAD;
     return getrusage(who, &used) == 0 ? timeval_us(&used.ru_utime) + timeval_us(&used.ru_stime) : 0;
 }
 
-void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
+void metrics_process_reporter_run(struct process_reporter *m, const struct mk_worker *w)
 {
     struct process *p = process_slot(m);
     struct mk_cache_info cache = {0};

@@ -22,7 +22,7 @@ struct processes {
 };
 
 /* The descriptors of a worker, opened early, before connections use up all descriptors. */
-struct meter {
+struct process_reporter {
     struct processes *shared;
     int statm_fd, smaps_fd; /* -1: not available */
     int64_t pid;
@@ -32,9 +32,9 @@ struct meter {
 /* Returns NULL if out of memory, which is reported. */
 struct processes *metrics_processes_new(struct mk_config *config);
 
-void metrics_meter_open(struct meter *m, struct processes *shared);
-void metrics_meter_close(struct meter *m);
-void metrics_meter_measure(struct meter *m, const struct mk_worker *w);
+void metrics_process_reporter_open(struct process_reporter *m, struct processes *shared);
+void metrics_process_reporter_close(struct process_reporter *m);
+void metrics_process_reporter_run(struct process_reporter *m, const struct mk_worker *w);
 
 struct process_info {
     uint64_t rss, pss, cpu_us, cache_files, cache_bytes;

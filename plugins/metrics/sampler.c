@@ -6,7 +6,7 @@ enum { SECOND_MS = 1000 };
 struct sampler {
     struct mk_worker *worker;
     const struct metrics *metrics;
-    const struct meter *meter;
+    const struct process_reporter *reporter;
     struct mk_timer timer;
     uint64_t set;         /* id of the set of hosts, a hash of their names */
     struct totals totals; /* totals of all hosts, which are too large for a worker's stack */
@@ -64,14 +64,14 @@ static uint64_t hash_host_names(const struct label *labels)
 }
 
 struct sampler *metrics_sampler_new(struct mk_worker *w, const struct metrics *metrics,
-                                    const struct meter *meter)
+                                    const struct process_reporter *reporter)
 {
     struct sampler *s = mk_mem_zalloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->worker = w;
     s->metrics = metrics;
-    s->meter = meter;
+    s->reporter = reporter;
     s->set = hash_host_names(metrics->counts.labels);
     mk_timer_init(&s->timer, on_sample_timer);
     mk_timer_set(&s->timer, w, 0);

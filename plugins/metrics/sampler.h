@@ -10,7 +10,7 @@ struct sampler;
 
 /* Returns NULL if out of memory. */
 struct sampler *metrics_sampler_new(struct mk_worker *w, const struct metrics *metrics,
-                                    const struct meter *meter);
+                                    const struct process_reporter *reporter);
 /* Accepts NULL. */
 void metrics_sampler_free(struct sampler *s);
 
