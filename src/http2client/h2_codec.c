@@ -129,18 +129,12 @@ static bool write_headers(struct head_writer *w)
     return true;
 }
 
-static bool is_valid_target(mk_str target)
-{
-    const char *end = target.p + target.len, *path;
-    return target.len > 0 && mk_scan_target(target.p, end, &path) == end;
-}
-
 static bool write_pseudo_headers(struct head_writer *w)
 {
     const struct mk_upstream_request_options *options = w->options;
     bool is_connect = options->upgrade.len > 0;
     if (!mk_is_token(options->method) || mk_str_eq(options->method, MK_STR("CONNECT")) ||
-        !is_valid_target(options->target) || (is_connect && !mk_is_token(options->upgrade)))
+        !mk_codec_is_valid_target(options->target) || (is_connect && !mk_is_token(options->upgrade)))
         return false;
     mk_hpack_encode(w->out, MK_STR(":method"), is_connect ? MK_STR("CONNECT") : options->method);
     mk_hpack_encode(w->out, MK_STR(":scheme"),

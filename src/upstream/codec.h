@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "http/fcgi.h"
 #include "http/response_parser.h"
+#include "http/scan.h"
 
 /* Framing of a piece of request body: bytes reserved before and after it. */
 struct mk_codec_body_framing {
@@ -88,5 +89,11 @@ enum mk_response_parser_event mk_codec_fail_parse(struct mk_codec_response_state
 bool mk_codec_awaits_continue(const struct mk_upstream_request_options *options);
 /* Does a request with this method send Content-Length: 0 when its body is empty? */
 bool mk_codec_method_has_body(mk_str method);
+/* Is the target visible ASCII without `#`, as our own parser requires? */
+static inline bool mk_codec_is_valid_target(mk_str target)
+{
+    const char *end = target.p + target.len, *path;
+    return target.len > 0 && mk_scan_target(target.p, end, &path) == end;
+}
 
 #endif

@@ -89,19 +89,11 @@ static bool write_raw_header_lines(struct head_writer *w)
     return true;
 }
 
-/* Is the target visible ASCII without `#`, as our own parser requires? */
-static bool is_valid_target(mk_str target)
-{
-    const char *end = target.p + target.len;
-    const char *path;
-    return target.len > 0 && mk_scan_target(target.p, end, &path) == end;
-}
-
 static bool write_request_line(struct head_writer *w)
 {
     const struct mk_upstream_request_options *options = w->options;
     if (!mk_is_token(options->method) || mk_str_eq(options->method, MK_STR("CONNECT")) ||
-        !is_valid_target(options->target))
+        !mk_codec_is_valid_target(options->target))
         return false;
     mk_buf_put(w->out, options->method);
     mk_buf_put(w->out, MK_STR(" "));

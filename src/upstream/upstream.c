@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: section [UPSTREAM] and the worker state. */
-#include <errno.h>
 #include <monkey/sized.h>
 
 #include "upstream/discovery.h"
@@ -106,37 +105,6 @@ struct mk_upstream *mk_upstream_find_sized(const struct mk_conf_ctx *conf, mk_st
     defaults = mk_sized_in(&full, sizeof full, defaults, defaults_size);
     struct mk_upstreams *all = mk_config_data(mk_conf_ctx_config(conf), &MK_PLUGIN_OF(upstream));
     return mk_upstream_lookup_for_route(all, conf, name, defaults);
-}
-
-static mk_str split_server(mk_str *rest)
-{
-    bool is_unix = mk_str_starts(*rest, MK_STR("unix:"));
-    size_t end = is_unix ? mk_str_find(mk_str_skip(*rest, 5), ':') : mk_str_find(*rest, '/');
-    if (end != MK_STR_NONE && is_unix)
-        end += 5;
-    mk_str server = mk_str_first(*rest, end);
-    *rest = end == MK_STR_NONE ? MK_STR_NULL : mk_str_skip(*rest, end + is_unix);
-    return server;
-}
-
-static bool is_valid_url_target(mk_str target)
-{
-    for (size_t i = 0; i < target.len; i++)
-        if (target.p[i] <= ' ' || target.p[i] >= 0x7f || target.p[i] == '#' || target.p[i] == '"')
-            return false;
-    return target.p[0] == '/';
-}
-
-int mk_upstream_parse_url(mk_str url, struct mk_upstream_url *out)
-{
-    out->tls = mk_str_starts(url, MK_STR("https://"));
-    if (!out->tls && !mk_str_starts(url, MK_STR("http://")))
-        return -EPROTONOSUPPORT;
-    mk_str rest = mk_str_skip(url, out->tls ? 8 : 7);
-    out->server = split_server(&rest);
-    out->authority = mk_str_starts(out->server, MK_STR("unix:")) ? MK_STR("localhost") : out->server;
-    out->target = rest.len ? rest : MK_STR("/");
-    return out->server.len && is_valid_url_target(out->target) ? 0 : -EINVAL;
 }
 
 struct mk_upstream *mk_upstream_open_sized(struct mk_config *config, const void *section, const char *key,
