@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <monkey/text.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -5,6 +5,7 @@
 #include <monkey/text.h>
 
 #include "base/codec.h"
+#include "base/compiler.h"
 #include "http/scan.h"
 
 struct path {
@@ -192,7 +193,7 @@ void mk_path_encode(struct mk_buf *out, mk_str path, const char *marks)
 
 /* ---- ACME ---- */
 
-mk_str mk_acme_token(mk_str path)
+MK_COLD mk_str mk_acme_token(mk_str path)
 {
     mk_str folder = MK_STR("/.well-known/acme-challenge/"), token = mk_str_skip(path, folder.len);
     if (!mk_str_starts(path, folder))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/path.h"
 
+#include <monkey/text.h>
+
 #include "unit/test.h"
 
 /* The buffer has exactly the documented size, so that the sanitizer detects any overrun. */
@@ -116,6 +118,21 @@ static void path_rejects_nul(void **state)
     assert_int_equal(mk_path_decode(MK_STR_NULL, out, &path, &flags), 400);
 }
 
+static void path_of_acme_challenge_has_token(void **state)
+{
+    static const char *const others[] = {"/",
+                                         "/.well-known/acme-challenge/",
+                                         "/.well-known/acme-challenge",
+                                         "/.well-known/acme-challenge/a/b",
+                                         "/.well-known/acme-challenge/a.b",
+                                         "/.well-known/acme-challenge/a%41",
+                                         "/x/.well-known/acme-challenge/a"};
+    (void)state;
+    assert_str(mk_acme_token(MK_STR("/.well-known/acme-challenge/aZ09-_")), "aZ09-_");
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        assert_null(mk_acme_token(mk_str_from_c(others[i])).p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +141,7 @@ int main(void)
         cmocka_unit_test(path_encoded_slash_is_kept_and_flagged),
         cmocka_unit_test(path_rejects_malformed),
         cmocka_unit_test(path_rejects_nul),
+        cmocka_unit_test(path_of_acme_challenge_has_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
