@@ -21,4 +21,10 @@ bool duda_result_has_reason(const struct duda_ctx *d, int error);
 /* Returns the text that duda_reason() set for the result of the handler; NULL if there is none. */
 const char *duda_result_reason(struct duda_ctx *d);
 
+enum { DUDA_ERRNO_TEXT_SIZE = 96 };
+
+/* Formats a negated errno value for messages, in the form of the source code: "-EEXIST (File exists)". Returns
+ * `out`. */
+const char *duda_errno_text(int result, char out[DUDA_ERRNO_TEXT_SIZE]);
+
 #endif

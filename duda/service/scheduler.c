@@ -249,20 +249,19 @@ static void free_handler(struct duda_ctx *d)
     void (*on_over)(void *ctx, int result) = d->on_task_end;
     void *ctx = d->task_end_ctx;
     int result = d->result;
-    bool is_error_ctx = duda_ctx_runs_error_handlers(d);
     if (d->is_queued)
         remove_from_wake_queue(d);
     if (d->drain_listener_link)
         duda_sse_streams_remove(d);
     count_route_request(d);
-    if (d->extras)
-        duda_extras_free(d);
     recycle_output_buf(d);
     if (d->ctx_ref) {
-        if (!is_error_ctx) /* other handlers may have set the data of the request */
+        if (!duda_ctx_runs_error_handlers(d)) /* other handlers may have set the data of the request */
             mk_request_set_data(d->request, NULL);
         d->ctx_ref->d = NULL;
     }
+    if (d->extras)
+        duda_extras_free(d);
     if (d->terminated) {
         duda_terminated_add(d);
     } else {
@@ -342,7 +341,6 @@ static inline int create_fiber(struct duda_ctx *d, void (*run)(void *d))
     d->fiber = stacks ? duda_fiber_new(stacks, run, d) : NULL;
     if (!d->fiber)
         return -ENOMEM;
-    d->waits_for = DUDA_SUSPEND_FOR_WAKE;
     d->woken = true;
     return 0;
 }
@@ -502,6 +500,7 @@ DUDA_COLD int duda_scheduler_start_error_handlers(struct duda_ctx *d)
     d->output = DUDA_OUTPUT_NONE;
     d->cancel_error = d->session_error = d->form_error = 0;
     d->n_refused_waits = 0;
+    d->waits_for = DUDA_SUSPEND_FOR_WAKE;
     d->is_refused = false;
     int e = create_fiber(d, error_fiber_main);
     return e ? e : duda_deadline(d, ERROR_HANDLERS_MS);

@@ -467,3 +467,9 @@ struct duda_value duda_schema_field_value(const struct duda_schema_field *m, con
     v.of.in.schema = m->schema;
     return v;
 }
+
+bool duda_integer_parse(mk_str s, struct duda_integer *out)
+{
+    out->is_negative = s.len && s.p[0] == '-';
+    return mk_num_parse(mk_str_skip(s, out->is_negative), &out->amount);
+}

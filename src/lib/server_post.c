@@ -93,3 +93,27 @@ int mk_server_post(struct mk_server *s, void (*fn)(struct mk_worker *w, void *ct
         broadcast_unref(b); /* after n_waking was decremented, because done() may wait for the workers */
     return e;
 }
+
+/* ---- Pausing: a program may accept no connections, for example while a backend is overloaded ---- */
+
+static void hold_accepting(struct mk_worker *w, void *ctx)
+{
+    (void)ctx;
+    mk_worker_hold_accepting(w, MK_WORKER_HOLD_PROGRAM, true);
+}
+
+static void continue_accepting(struct mk_worker *w, void *ctx)
+{
+    (void)ctx;
+    mk_worker_hold_accepting(w, MK_WORKER_HOLD_PROGRAM, false);
+}
+
+int mk_server_pause_accepting(struct mk_server *s)
+{
+    return mk_server_post(s, hold_accepting, NULL, NULL);
+}
+
+int mk_server_resume_accepting(struct mk_server *s)
+{
+    return mk_server_post(s, continue_accepting, NULL, NULL);
+}

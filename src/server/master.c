@@ -21,7 +21,6 @@
 #include "server/log_rotation.h"
 #include "server/master_housekeeping.h"
 #include "server/master_pid_file.h"
-#include "server/reload_orders.h"
 #include "server/report_output.h"
 #include "server/signals.h"
 #include "server/upgrade.h"

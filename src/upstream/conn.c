@@ -5,8 +5,6 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
-#include <monkey/attempt.h>
-
 #include "event/tls.h"
 #include "upstream/cancelled_conn.h"
 
@@ -386,4 +384,13 @@ void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *c, uint32_t ms, bo
 {
     c->cancelled_ms = ms ? ms : MK_CANCELLED_CONN_MS;
     c->streams = streams;
+}
+
+void mk_conn_attempt_begin(struct mk_upstream_conn *c, struct mk_attempt *attempt, mk_str server)
+{
+    c->attempt = attempt;
+    attempt->server = server;
+    mk_sockaddr_to_addr(&c->to, &attempt->address);
+    if (c->state.current == MK_UPSTREAM_CONN_OPEN)
+        attempt->connected_us = attempt->began_us;
 }

@@ -7,6 +7,7 @@
 #define MK_UPSTREAM_CONN_H
 
 #include <limits.h>
+#include <monkey/attempt.h>
 #include <monkey/state_machine.h>
 
 #include "base/list.h"
@@ -79,7 +80,7 @@ struct mk_upstream_conn {
     uint64_t client;            /* the request's mk_client_share_key() */
     uint64_t began_us;
     uint64_t waits_since_ms;     /* 0: not waiting */
-    struct mk_attempt *attempt;  /* see conn_attempt.h; NULL: not recorded */
+    struct mk_attempt *attempt;  /* NULL: not recorded */
     const char *fault_text;      /* NULL: none */
     int chosen;                  /* index of the server chosen last; -1: none */
     int fault;                   /* negated errno value of the error to log for the request */
@@ -147,5 +148,29 @@ const char *mk_upstream_conn_read_error_text(const struct mk_upstream_conn *c);
  * then keeps the connection open until the server closes it, for at most `ms`; 0: MK_CANCELLED_CONN_MS.
  * `streams`: the response may be endless. */
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams);
+
+/* ---- Attempts (monkey/attempt.h): each connection of a request to a server is one. The functions do nothing if
+ * the attempt is not recorded. ---- */
+
+/* Call it when the connection has a request, which records the attempt, and a server, and is open or being
+ * opened. */
+void mk_conn_attempt_begin(struct mk_upstream_conn *c, struct mk_attempt *attempt, mk_str server);
+
+/* Call it when the connection is open. */
+static inline void mk_conn_attempt_connected(struct mk_upstream_conn *c)
+{
+    if (c->attempt)
+        c->attempt->connected_us = mk_clock_us();
+}
+
+/* Call it when the connection is no longer used by the request. `error`: why it failed; 0: it did not. */
+static inline void mk_conn_attempt_end(struct mk_upstream_conn *c, int error)
+{
+    if (!c->attempt)
+        return;
+    c->attempt->ended_us = mk_clock_us();
+    c->attempt->error = error;
+    c->attempt = NULL;
+}
 
 #endif

@@ -6,7 +6,6 @@
 #include "upstream/balance.h"
 #include "upstream/cancelled_conn.h"
 #include "upstream/client_share.h"
-#include "upstream/conn_attempt.h"
 #include "upstream/discovery_type.h"
 #include "upstream/failover.h"
 #include "upstream/health.h"

@@ -67,7 +67,7 @@ static inline struct mk_exchange *mk_exchange_of(const struct mk_request *r)
 /* Does the handler set the limit of the request body? See mk_handler.body_max. */
 static inline bool mk_exchange_handler_sets_body_max(const struct mk_exchange *x)
 {
-    return x->request.length && x->request.site->has_body_max;
+    return x->request.length && x->request.site && x->request.site->has_body_max;
 }
 
 /* Did the client disconnect before the request body was complete? */

@@ -70,4 +70,17 @@ void mk_scoreboard_describe_slot(const struct mk_scoreboard_slot *slot, struct m
 /* Assigns the slot to another worker, and adds the counters of the previous worker to `past`. */
 void mk_scoreboard_reassign_slot(struct mk_scoreboard *p, struct mk_scoreboard_slot *slot, uint64_t now);
 
+/* The orders of administrators that wait for the same reload. */
+enum { MK_RELOAD_ORDERS_MAX = 8 };
+
+struct mk_reload_orders {
+    uint64_t ids[MK_RELOAD_ORDERS_MAX];
+    unsigned n;
+};
+
+/* Adds an order; 0 is none. False: too many orders wait. */
+bool mk_reload_orders_add(struct mk_reload_orders *o, uint64_t id);
+/* Publishes the result of all orders, and removes them. */
+void mk_reload_orders_finish(struct mk_reload_orders *o, struct mk_reload_stats *stats, bool ok, mk_str text);
+
 #endif

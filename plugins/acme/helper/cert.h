@@ -6,6 +6,18 @@
 #include "job.h"
 #include "key.h"
 
+/* ---- Names: host names, wildcards and IP addresses ---- */
+
+enum { ACME_NAME_SIZE = 256 };
+
+/* Returns the size of the address, 4 or 16 bytes; 0: the name is a host name. `address` may be NULL. */
+size_t acme_name_address(const char *name, unsigned char address[16]);
+/* Writes the name that an authority sends as SNI to verify the name by tls-alpn-01: for an address, that of its reverse
+ * lookup (RFC 8738, section 6). */
+void acme_name_sni(const char *name, char *buf, size_t size);
+
+/* ---- Certificates ---- */
+
 /* Appends a signing request (PKCS #10) for all names, as DER. */
 bool acme_cert_write_csr(struct mk_buf *out, EVP_PKEY *key, const struct acme_cert_spec *spec);
 

@@ -9,7 +9,6 @@
 #include "cert.h"
 #include "dns.h"
 #include "jws.h"
-#include "name.h"
 #include "store.h"
 
 enum { FIRST_MS = 250, PAUSE_MAX_MS = 10000, WHOLE_MS = 300000, TOKEN_MAX = 128, TEXT_MAX = 64 * 1024 };

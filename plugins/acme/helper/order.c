@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <monkey/json.h>
 
+#include "cert.h"
 #include "challenge.h"
 #include "dns.h"
 #include "jws.h"
-#include "name.h"
 #include "renewal.h"
 #include "renewal_info.h"
 #include "store.h"

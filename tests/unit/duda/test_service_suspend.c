@@ -127,10 +127,9 @@ static void on_stack(void *arg)
 
 static bool resume_handler(void)
 {
-    d.runs = true;
+    d.waits_for = DUDA_SUSPEND_NONE;
     d.woken = false;
     bool has_returned = duda_fiber_resume(d.fiber);
-    d.runs = false;
     return has_returned;
 }
 
