@@ -60,10 +60,10 @@ struct duda_worker_ctx {
     struct duda_ctx *drain_listeners;    /* event streams, and handlers that called duda_end_on_drain() */
     struct duda_after_task *after_tasks; /* tasks that wait for the end of a request, or run after it */
     uint32_t n_after_tasks, after_tasks_max;
-    struct duda_start_tasks *start_tasks; /* services whose start tasks have not ended */
-    void (*count_task)(int change);       /* counts these tasks for `monkey test`; NULL: not in a test */
-    struct mk_timer sse_timer;            /* sends keep-alive comments in idle event streams */
-    uint64_t sse_timer_at;                /* when the timer is due; 0: it does not run */
+    struct duda_start_tasks *start_tasks;  /* services whose start tasks have not ended */
+    void (*count_task)(int change);        /* counts these tasks for `monkey test`; NULL: not in a test */
+    struct mk_timer sse_timer;             /* sends keep-alive comments in idle event streams */
+    uint64_t sse_timer_at;                 /* when the timer is due; 0: it does not run */
     uint32_t sse_keep_alive_ms;            /* default interval of all streams; 0: no comments */
     struct duda_component *components;     /* components that are not ready */
     struct duda_metrics_cache *metrics;    /* NULL: none yet */

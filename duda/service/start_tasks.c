@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "service/errno_text.h"
+#include "service/result.h"
 #include "service/task_create.h"
 
 enum { RETRY_MS = 1000, RETRY_MAX_MS = 60000 };

@@ -330,13 +330,3 @@ void mk_random(void *buf, size_t size)
         size -= n > 0 ? (size_t)n : 0;
     }
 }
-
-const char *mk_random_pool_get(struct mk_random_pool *pool, size_t n)
-{
-    if (pool->n_left < n) {
-        mk_random(pool->bytes, sizeof pool->bytes);
-        pool->n_left = sizeof pool->bytes;
-    }
-    pool->n_left -= n;
-    return pool->bytes + pool->n_left;
-}

@@ -14,16 +14,4 @@ size_t mk_codec_plain_len(mk_str s);
 /* Encodes 8 bytes as hexadecimal digits. */
 void mk_codec_hex_8(char out[16], const void *in);
 
-/* Random bytes of one worker, fetched in batches. */
-enum { MK_RANDOM_POOL_BYTES = 512 }; /* fetched by one system call */
-
-/* Each byte is used once. */
-struct mk_random_pool {
-    size_t n_left; /* unused bytes, at the beginning of `bytes` */
-    char bytes[MK_RANDOM_POOL_BYTES];
-};
-
-/* Returns `n` random bytes (at most MK_RANDOM_POOL_BYTES), valid until the next call. */
-const char *mk_random_pool_get(struct mk_random_pool *pool, size_t n);
-
 #endif

@@ -188,7 +188,7 @@ static void finish_reload(struct master *m)
 
 static void finish_orders(struct master *m, struct mk_reload_orders *orders, bool ok, const char *text)
 {
-    mk_reload_orders_finish(orders, m->workers.scoreboard.reload_stats, ok, mk_str_from_c(text));
+    mk_scoreboard_finish_orders(orders, m->workers.scoreboard.reload_stats, ok, mk_str_from_c(text));
 }
 
 /* finish_reload() reports success later, when the old workers have stopped accepting. */
@@ -405,7 +405,7 @@ static void reject_order(struct master *m, const struct mk_reload_order *order, 
     struct mk_reload_orders rejected = {.n = 0};
     mk_log_error(&m->log.log, "cannot reload: %s", error);
     mk_scoreboard_reload_failed(m->workers.scoreboard.reload_stats, mk_str_from_c(error));
-    mk_reload_orders_add(&rejected, order->id);
+    mk_scoreboard_add_order(&rejected, order->id);
     finish_orders(m, &rejected, false, error);
 }
 
@@ -417,7 +417,8 @@ static void request_reload(struct master *m, const struct mk_reload_order *order
         finish_orders(m, &m->next_orders, false, "a later order has replaced this one");
     if (verdict == MK_RELOAD_REJECTED)
         reject_order(m, order, error);
-    else if (!mk_reload_orders_add(verdict == MK_RELOAD_UNDER_WAY ? &m->orders : &m->next_orders, order->id))
+    else if (!mk_scoreboard_add_order(verdict == MK_RELOAD_UNDER_WAY ? &m->orders : &m->next_orders,
+                                      order->id))
         reject_order(m, order, "too many orders wait for the next reload");
     else if (verdict != MK_RELOAD_UNDER_WAY)
         mk_lifecycle_request_reload(&m->life);

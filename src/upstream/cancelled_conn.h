@@ -8,8 +8,7 @@
 #include "upstream/pool_type.h"
 
 enum {
-    MK_CANCELLED_CONN_MS = 60 * 1000,    /* default if the request has no timeout */
-    MK_CANCELLED_CONN_BYTES = 64 * 1024, /* maximum response bytes to discard before closing the connection */
+    MK_CANCELLED_CONN_BYTES = 64 * 1024 /* maximum response bytes to discard before closing the connection */
 };
 
 /* Half-closes the connection and discards further input, for at most c->cancelled_ms. False: the server has

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "event/tls.h"
-#include "upstream/cancelled_conn.h"
 
 #define TO(state) MK_STATE_TO(MK_UPSTREAM_CONN_##state)
 
@@ -382,7 +381,7 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *c, int error, const cha
 
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
-    c->cancelled_ms = ms ? ms : MK_CANCELLED_CONN_MS;
+    c->cancelled_ms = ms ? ms : MK_UPSTREAM_CONN_CANCELLED_MS;
     c->streams = streams;
 }
 

@@ -38,6 +38,9 @@ enum mk_upstream_conn_nodelay {
 
 #define MK_UPSTREAM_CONN_NO_SLOT UINT_MAX
 
+/* How long a cancelled connection stays open if its request has no timeout. */
+enum { MK_UPSTREAM_CONN_CANCELLED_MS = 60 * 1000 };
+
 extern const struct mk_state_machine mk_upstream_conn_machine;
 
 struct mk_upstream_conn {
@@ -145,7 +148,7 @@ uint32_t mk_upstream_conn_reset_code(const struct mk_upstream_conn *c);
 /* Describes the error of a read (static text). */
 const char *mk_upstream_conn_read_error_text(const struct mk_upstream_conn *c);
 /* Call it when the request is cancelled while the server may be working on it: mk_upstream_conn_release()
- * then keeps the connection open until the server closes it, for at most `ms`; 0: MK_CANCELLED_CONN_MS.
+ * then keeps the connection open until the server closes it, for at most `ms`; 0: MK_UPSTREAM_CONN_CANCELLED_MS.
  * `streams`: the response may be endless. */
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *c, uint32_t ms, bool streams);
 

@@ -297,17 +297,6 @@ mk_str mk_request_user(const struct mk_request *r)
     return user ? *user : (mk_str){NULL, 0};
 }
 
-/* Few requests have extras: they are allocated on demand. */
-struct mk_request_extras *mk_request_get_extras(struct mk_request *r)
-{
-    if (r->extras)
-        return r->extras;
-    struct mk_request_extras *extras = mk_arena_alloc(r->arena, sizeof *extras);
-    if (extras)
-        *extras = (struct mk_request_extras){.id = MK_STR_NULL};
-    return r->extras = extras;
-}
-
 void mk_request_set_reason(struct mk_request *r, const char *reason)
 {
     struct mk_request_extras *extras = mk_request_get_extras(r);

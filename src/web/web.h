@@ -5,10 +5,10 @@
 
 #include <monkey/handler.h>
 
-#include "base/codec.h"
 #include "base/log.h"
 #include "files/file_cache.h"
 #include "web/access_record.h"
+#include "web/random_pool.h"
 #include "web/spool_quota.h"
 #include "web/vhost.h"
 

@@ -153,7 +153,7 @@ bool mk_scoreboard_find_result(const struct mk_reload_stats *h, uint64_t id, boo
     return false;
 }
 
-bool mk_reload_orders_add(struct mk_reload_orders *o, uint64_t id)
+bool mk_scoreboard_add_order(struct mk_reload_orders *o, uint64_t id)
 {
     if (id && o->n == MK_RELOAD_ORDERS_MAX)
         return false;
@@ -162,7 +162,8 @@ bool mk_reload_orders_add(struct mk_reload_orders *o, uint64_t id)
     return true;
 }
 
-void mk_reload_orders_finish(struct mk_reload_orders *o, struct mk_reload_stats *stats, bool ok, mk_str text)
+void mk_scoreboard_finish_orders(struct mk_reload_orders *o, struct mk_reload_stats *stats, bool ok,
+                                 mk_str text)
 {
     for (unsigned i = 0; i < o->n; i++)
         mk_scoreboard_publish_result(stats, o->ids[i], ok, text);

@@ -79,8 +79,9 @@ struct mk_reload_orders {
 };
 
 /* Adds an order; 0 is none. False: too many orders wait. */
-bool mk_reload_orders_add(struct mk_reload_orders *o, uint64_t id);
+bool mk_scoreboard_add_order(struct mk_reload_orders *o, uint64_t id);
 /* Publishes the result of all orders, and removes them. */
-void mk_reload_orders_finish(struct mk_reload_orders *o, struct mk_reload_stats *stats, bool ok, mk_str text);
+void mk_scoreboard_finish_orders(struct mk_reload_orders *o, struct mk_reload_stats *stats, bool ok,
+                                 mk_str text);
 
 #endif

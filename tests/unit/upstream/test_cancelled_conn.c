@@ -138,7 +138,7 @@ static void cancelled_conn_without_timeout_uses_default(void **state)
     (void)state;
     start_pool();
     cancel(send_request(), 0, false);
-    assert_int_equal(cancelled()->until_ms, worker.loop.now_ms + MK_CANCELLED_CONN_MS);
+    assert_int_equal(cancelled()->until_ms, worker.loop.now_ms + MK_UPSTREAM_CONN_CANCELLED_MS);
 }
 
 static void cancelled_conns_have_separate_deadlines(void **state)
