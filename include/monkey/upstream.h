@@ -78,7 +78,27 @@ struct mk_upstream_url {
 };
 /** Parses `http://SERVER[/PATH]` or `https://SERVER[/PATH]`. A path after `unix:/path` follows a colon. Returns
  * 0; -EPROTONOSUPPORT: the URL has another scheme; -EINVAL: the server is empty, or the path is invalid. */
-MK_API int mk_upstream_parse_url(mk_str url, struct mk_upstream_url *out);
+static inline int mk_upstream_parse_url(mk_str url, struct mk_upstream_url *out)
+{
+    out->tls = mk_str_starts(url, MK_STR("https://"));
+    if (!out->tls && !mk_str_starts(url, MK_STR("http://")))
+        return -EPROTONOSUPPORT;
+    mk_str rest = mk_str_skip(url, out->tls ? 8 : 7);
+    bool is_unix = mk_str_starts(rest, MK_STR("unix:"));
+    size_t end = is_unix ? mk_str_find(mk_str_skip(rest, 5), ':') : mk_str_find(rest, '/');
+    if (end != MK_STR_NONE && is_unix)
+        end += 5;
+    out->server = mk_str_first(rest, end);
+    out->authority = is_unix ? MK_STR("localhost") : out->server;
+    out->target = end == MK_STR_NONE ? MK_STR_NULL : mk_str_skip(rest, end + is_unix);
+    if (!out->target.len)
+        out->target = MK_STR("/");
+    for (size_t i = 0; i < out->target.len; i++)
+        if (out->target.p[i] <= ' ' || out->target.p[i] >= 0x7f || out->target.p[i] == '#' ||
+            out->target.p[i] == '"')
+            return -EINVAL;
+    return out->server.len && out->target.p[0] == '/' ? 0 : -EINVAL;
+}
 
 /** Options of a dynamic upstream. */
 struct mk_upstream_dynamic_options {

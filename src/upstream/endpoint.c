@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/endpoint.h"
 
-#include <errno.h>
 #include <monkey/plugin.h>
-#include <monkey/upstream.h>
-
-#include "base/compiler.h"
 
 enum { HOST_MAX = 253, PATH_MAX_UN = 107 };
 
@@ -67,37 +63,4 @@ bool mk_endpoint_parse(struct mk_endpoint *e, mk_str text)
     }
     e->host = mk_str_first(text, colon);
     return is_hostname(e->host) && parse_port(mk_str_skip(text, colon + 1), &e->port);
-}
-
-/* ---- URLs ---- */
-
-MK_COLD static mk_str split_server(mk_str *rest)
-{
-    bool is_unix = mk_str_starts(*rest, MK_STR("unix:"));
-    size_t end = is_unix ? mk_str_find(mk_str_skip(*rest, 5), ':') : mk_str_find(*rest, '/');
-    if (end != MK_STR_NONE && is_unix)
-        end += 5;
-    mk_str server = mk_str_first(*rest, end);
-    *rest = end == MK_STR_NONE ? MK_STR_NULL : mk_str_skip(*rest, end + is_unix);
-    return server;
-}
-
-MK_COLD static bool is_valid_url_target(mk_str target)
-{
-    for (size_t i = 0; i < target.len; i++)
-        if (target.p[i] <= ' ' || target.p[i] >= 0x7f || target.p[i] == '#' || target.p[i] == '"')
-            return false;
-    return target.p[0] == '/';
-}
-
-MK_COLD int mk_upstream_parse_url(mk_str url, struct mk_upstream_url *out)
-{
-    out->tls = mk_str_starts(url, MK_STR("https://"));
-    if (!out->tls && !mk_str_starts(url, MK_STR("http://")))
-        return -EPROTONOSUPPORT;
-    mk_str rest = mk_str_skip(url, out->tls ? 8 : 7);
-    out->server = split_server(&rest);
-    out->authority = mk_str_starts(out->server, MK_STR("unix:")) ? MK_STR("localhost") : out->server;
-    out->target = rest.len ? rest : MK_STR("/");
-    return out->server.len && is_valid_url_target(out->target) ? 0 : -EINVAL;
 }
