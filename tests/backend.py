@@ -112,7 +112,7 @@ class Backend:
             request.connection = number
             self.requests.append(request)
             reply = self.reply(request)
-            if reply is None:
+            if not reply:
                 return
             for piece in [reply] if isinstance(reply, bytes) else reply:
                 connection.sendall(piece)

@@ -27,8 +27,8 @@ def pytest_configure(config):
     protocols.register(config)
     quick.register(config)
     config.addinivalue_line("markers", "processes(why): for tests that a server inside a program (MONKEY_EMBEDDED=1) cannot pass")
-    # Shells start background jobs with SIGINT and SIGQUIT ignored. Programs that a test interrupts would inherit this.
-    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    # Shells start background jobs with SIGINT and SIGQUIT ignored, nohup programs with SIGHUP. Programs that a test interrupts would inherit this.
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, usual)
 

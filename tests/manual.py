@@ -94,7 +94,7 @@ def complete(page, text):
         text = f"[PLUGINS]\n    Load {PACKAGES[text.split()[0]]}\n{text}"
     if "[HOST]" not in text:
         host = "[HOST]\n    DocumentRoot .\n"
-        text = re.sub(r"^(\[ROUTES\]|\[HANDLERS\])$", rf"{host}\1", text, 1, re.MULTILINE) if "[ROUTES]" in text else text + host
+        text = re.sub(r"^(\[ROUTES\]|\[HANDLERS\])$", rf"{host}\1", text, count=1, flags=re.MULTILINE) if "[ROUTES]" in text else text + host
     return text
 
 

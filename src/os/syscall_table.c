@@ -20,12 +20,9 @@ enum {
     NR_OPEN_TREE_ATTR = 467,
 };
 
-#define DENY(group, call)                                                                                    \
-    {                                                                                                        \
-        SYS_##call, MK_SYSCALL_##group, #call                                                                \
-    }
-
 /* clang-format off */
+#define DENY(group, call) {SYS_##call, MK_SYSCALL_##group, #call}
+
 const struct mk_syscall mk_syscall_table[] = {
     /* The spawner starts programs, outside the sandbox. Landlock does not restrict files in memory
      * (memfd_create), which could be executed otherwise. */

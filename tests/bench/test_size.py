@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists() or not shutil.which("size")
 
 
 # Fails if a library or table is linked in by mistake; see docs/decisions/0034-size-is-measured-not-gated.md.
-MOST = 928 * 1024
+MOST = 960 * 1024
 
 
 def test_code_and_data_stay_below_the_limit():

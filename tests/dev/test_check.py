@@ -32,7 +32,7 @@ def run(tree, *arguments, **environment):
 
 def test_build_prepares_everything_the_tests_need(tree):
     assert run(tree, "build").returncode == 0
-    assert (tree / "build.args").read_text().splitlines()[:2] == ["dev", "release server lib test_handlers"]
+    assert (tree / "build.args").read_text().splitlines()[:2] == ["dev", "release -DMK_WERROR=ON server lib test_handlers"]
     assert (tree / "venv.args").read_text().splitlines() == [
         "build/venv tests/requirements.txt", "build/benchmark-venv tests/benchmark/requirements.txt"]
     assert (tree / "h2spec.args").read_text() == "build/h2spec\n"

@@ -109,7 +109,7 @@ def test_wrong_usage_is_an_error(start, words):
 
 def test_reload_waits_no_longer_than_its_timeout(start):
     it = start()
-    worker, = it.server.workers
+    worker, = wait_until(lambda: len(it.server.workers) == 1 and it.server.workers, "the end of short-lived processes")
     os.kill(worker, signal.SIGSTOP)
     try:
         before = time.monotonic()

@@ -253,10 +253,10 @@ static void worker_releasing_memory_closes_connections_without_requests(void **s
     assert_contains(receive(), "HTTP/1.1 200 OK\r\n");
     mk_worker_release_memory(&w, MK_RELEASE_CACHES);
     assert_int_equal(w.manager.n_conns, 1);
-    w.loop.now_ms += 4900;
+    w.loop.now_ms += 1000;
     mk_worker_release_memory(&w, MK_RELEASE_IDLE);
     assert_int_equal(w.manager.n_conns, 1);
-    w.loop.now_ms += 200;
+    w.loop.now_ms += 4100;
     assert_int_equal(send(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, 0), 27);
     mk_worker_release_memory(&w, MK_RELEASE_IDLE | MK_RELEASE_HEADS);
     assert_int_equal(w.manager.n_conns, 1);
