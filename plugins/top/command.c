@@ -11,6 +11,8 @@
 
 enum { ARGS_MAX = 64, ROWS_MAX = 1000, CONTENT_MAX = 3 << 20 };
 
+static const mk_str no_thread = MK_STR_INIT("the server is busy, or this process exits");
+
 /* A command: another thread runs it, because a recording may be large. */
 struct job {
     struct job *next;
@@ -169,35 +171,50 @@ static void work(void *ctx)
     mk_buf_addf(&j->out, "cannot read the recording: %s", error);
 }
 
-static void finish_job(struct job *j)
+static void free_job(struct job *j)
 {
-    struct top_server *s = j->server;
-    s->first = j->next;
-    if (!s->first)
-        s->last = &s->first;
-    j->end.done(j->end.ctx, j->code, mk_buf_str(&j->out));
     mk_buf_free(&j->out);
     mk_mem_free(j);
 }
 
 static void on_job_done(void *ctx);
 
-/* Starts the first job. If a thread cannot be had, because the worker stops, all jobs fail. */
-static void start_job(struct top_server *s)
+/* Returns false if no thread is available, because the worker stops or is busy. */
+static bool start_job(struct job *j)
 {
-    while (s->first && mk_worker_offload(s->worker, work, on_job_done, s->first)) {
-        s->first->code = -EIO;
-        mk_buf_add(&s->first->out, MK_STR("the server is busy, or this process exits"));
-        finish_job(s->first);
-    }
+    return mk_worker_offload(j->server->worker, work, on_job_done, j) == 0;
 }
 
+/* Removes all jobs from the queue, because none can be started. */
+static struct job *fail_jobs(struct top_server *s)
+{
+    struct job *jobs = s->first;
+    s->first = NULL;
+    s->last = &s->first;
+    for (struct job *j = jobs; j; j = j->next) {
+        j->code = -EIO;
+        mk_buf_add(&j->out, no_thread);
+    }
+    return jobs;
+}
+
+/* Starts the next job before it calls done(), which may run the client's next command at once, and thus
+ * top_command_run(). */
 static void on_job_done(void *ctx)
 {
     struct job *j = ctx;
     struct top_server *s = j->server;
-    finish_job(j);
-    start_job(s);
+    s->first = j->next;
+    j->next = NULL;
+    if (!s->first)
+        s->last = &s->first;
+    else if (!start_job(s->first))
+        j->next = fail_jobs(s);
+    for (struct job *next; j; j = next) {
+        next = j->next;
+        j->end.done(j->end.ctx, j->code, mk_buf_str(&j->out));
+        free_job(j);
+    }
 }
 
 int top_command_run(struct top_server *s, mk_str words, struct mk_buf *out, const struct mk_command_end *end)
@@ -217,10 +234,13 @@ int top_command_run(struct top_server *s, mk_str words, struct mk_buf *out, cons
         mk_mem_free(j);
         return e;
     }
+    if (!s->first && !start_job(j)) {
+        free_job(j);
+        mk_buf_add(out, no_thread);
+        return -EIO;
+    }
     *s->last = j;
     s->last = &j->next;
-    if (s->first == j)
-        start_job(s);
     return -EINPROGRESS;
 }
 

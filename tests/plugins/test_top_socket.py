@@ -135,6 +135,20 @@ def test_loading_top_loads_the_recorder(recorded):
     assert "recorder" in server("plugins").out
 
 
+@pytest.mark.parametrize("sent", [b"GET /top?last=1h HTTP/1.1\r\nHost: m\r\n\r\n" * 9 + b"GET /requests HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n", b"requests\n" * 9 + b"quit\n"], ids=["http", "shell"])
+def test_pipelined_commands_are_answered_once_each(recorded, sent):
+    server = recorded(workers=1)
+    server.server.get("/", host="a.example")
+    wait_until(lambda: requests(server), "the request")
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(SECONDS)
+        s.connect(str(server.path))
+        s.sendall(sent)
+        received = b"".join(iter(lambda: s.recv(65536), b""))
+    assert len(re.findall(rb"^HTTP/1.1 200 OK\r$|^\+$", received, re.MULTILINE)) == 10, received
+    assert received.count(b"a.example") == 10 if b"HTTP" in sent else 9, received
+
+
 def test_shell_has_both_commands(recorded):
     server = recorded()
     server.server.get("/", host="a.example")
