@@ -182,20 +182,31 @@ void mk_conf_print_section(const struct mk_conf_table *table, const void *in, st
 /* Bytes of a value: a shorter one is found in other keys, or in other words of its key, by chance. */
 enum { LONG_VALUE = 8, SHORT_VALUE = 4 };
 
-/* Returns the length of the value at the start of the text, where it may be quoted; 0: the text begins otherwise. */
-static size_t printed_length(mk_str text, mk_str value)
+static size_t skip_common_syntax(mk_str text, size_t *at, mk_str value, size_t i)
 {
-    size_t at = 0, i = 0;
-    if (mk_str_starts(text, value))
-        return value.len;
-    for (; i < value.len && at < text.len; i++, at++) {
-        bool is_escaped = value.p[i] == '"' || value.p[i] == '\\';
-        if (is_escaped && text.p[at++] != '\\')
+    for (; i < value.len && mk_conf_words_is_syntax(value.p[i]); i++)
+        if (*at < text.len && text.p[*at] == value.p[i])
+            ++*at;
+    return i;
+}
+
+/* Returns the length of the value at the start of the text; 0: the text begins otherwise. The value was parsed and is written
+ * again, so that its quotes, backslashes and blanks may differ, and a `$` precedes `${`. */
+static size_t printed_length(mk_str text, const struct mk_conf_env_value *v)
+{
+    mk_str value = v->value;
+    size_t at = 0, i = skip_common_syntax(text, &at, value, 0);
+    for (size_t n_left = v->n_bytes; n_left; n_left--) {
+        at += value.p[i] == '$' && mk_str_starts(mk_str_skip(text, at), MK_STR("$${"));
+        if (at == text.len || text.p[at++] != value.p[i++])
             return 0;
-        if (at == text.len || text.p[at] != value.p[i])
-            return 0;
+        for (; n_left > 1 && mk_conf_words_is_syntax(value.p[i]); i++)
+            continue;
+        for (; n_left > 1 && at < text.len && mk_conf_words_is_syntax(text.p[at]); at++)
+            continue;
     }
-    return i == value.len ? at : 0;
+    (void)skip_common_syntax(text, &at, value, i);
+    return at;
 }
 
 static bool is_in_word(char c)
@@ -206,26 +217,38 @@ static bool is_in_word(char c)
 /* Like printed_length(), for a position in the value of the key. */
 static size_t reference_length(mk_str line, size_t at, mk_str key, const struct mk_conf_env_value *v)
 {
-    if (v->value.len < LONG_VALUE && !mk_str_eq_nocase(v->key, key))
+    if (v->n_bytes < LONG_VALUE && !mk_str_eq_nocase(v->key, key))
         return 0;
-    size_t n = printed_length(mk_str_skip(line, at), v->value);
+    size_t n = printed_length(mk_str_skip(line, at), v);
     bool is_part = (at && is_in_word(line.p[at - 1])) || (at + n < line.len && is_in_word(line.p[at + n]));
-    return v->value.len < SHORT_VALUE && is_part ? 0 : n;
+    return v->n_bytes < SHORT_VALUE && is_part ? 0 : n;
 }
 
-static void write_line_references(mk_str line, const struct mk_conf_env_value *values, struct mk_buf *out)
+/* Returns the longest value at this position of the line; NULL: there is none. */
+static const struct mk_conf_env_value *find_env_value(mk_str line, size_t at, mk_str key,
+                                                      const struct mk_conf_env_values *values, size_t *len)
+{
+    const struct mk_conf_env_value *found = NULL;
+    size_t n, first = at;
+    while (first + 1 < line.len && mk_conf_words_is_syntax(line.p[first]))
+        first++;
+    const struct mk_conf_env_value *v =
+        values->by_byte[(unsigned char)line.p[first] % MK_LEN(values->by_byte)];
+    for (*len = 0; v; v = v->next)
+        if ((n = reference_length(line, at, key, v)) > *len) {
+            found = v;
+            *len = n;
+        }
+    return found;
+}
+
+static void write_line_references(mk_str line, const struct mk_conf_env_values *values, struct mk_buf *out)
 {
     mk_str rest = line, key = mk_str_word(&rest);
-    size_t at = line.len - rest.len;
+    size_t at = line.len - rest.len, len;
     mk_buf_add(out, mk_str_first(line, at));
     while (at < line.len) {
-        const struct mk_conf_env_value *found = NULL;
-        size_t len = 0, n;
-        for (const struct mk_conf_env_value *v = values; v; v = v->next)
-            if ((n = reference_length(line, at, key, v)) > len) {
-                found = v;
-                len = n;
-            }
+        const struct mk_conf_env_value *found = find_env_value(line, at, key, values, &len);
         if (found)
             mk_buf_addf(out, "${%.*s}", MK_STR_ARG(found->name));
         else
@@ -234,7 +257,7 @@ static void write_line_references(mk_str line, const struct mk_conf_env_value *v
     }
 }
 
-void mk_conf_print_references(mk_str text, const struct mk_conf_env_value *values, struct mk_buf *out)
+void mk_conf_print_references(mk_str text, const struct mk_conf_env_values *values, struct mk_buf *out)
 {
     while (text.len) {
         write_line_references(mk_str_cut(&text, '\n'), values, out);

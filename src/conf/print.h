@@ -19,6 +19,6 @@ bool mk_conf_print_value(const struct mk_conf_key *key, const void *in, struct m
 
 /* Copies a printed configuration, but writes values of the environment, which are often secrets, as references: in the values
  * of the keys that refer to them, and if they are long, everywhere. */
-void mk_conf_print_references(mk_str text, const struct mk_conf_env_value *values, struct mk_buf *out);
+void mk_conf_print_references(mk_str text, const struct mk_conf_env_values *values, struct mk_buf *out);
 
 #endif

@@ -30,15 +30,21 @@ struct mk_conf_section {
 /* A value of the environment that a reference has inserted. */
 struct mk_conf_env_value {
     const struct mk_conf_env_value *next;
-    mk_str key; /* in whose value the reference is; empty: @SET or @INCLUDE */
+    mk_str key; /* in whose value the reference is, directly or by a variable of @SET */
     mk_str name, value;
+    size_t n_bytes; /* of the value, without quotes, backslashes and blanks */
+};
+
+/* Lists by the first counted byte of the value. */
+struct mk_conf_env_values {
+    const struct mk_conf_env_value *by_byte[64];
 };
 
 /* A zeroed tree is empty. */
 struct mk_conf_tree {
     struct mk_conf_section *first, *last;
     size_t n;
-    const struct mk_conf_env_value *env_values;
+    struct mk_conf_env_values env_values;
 };
 
 /* These two functions append a section or a copy of an entry, and return NULL when out of memory. They do not

@@ -2,10 +2,12 @@
 #include "conf/vars.h"
 
 #include "conf/suggest.h"
+#include "conf/words.h"
 
 struct mk_conf_var {
     struct mk_conf_var *next;
     mk_str name, value;
+    const struct mk_conf_env_value *env_values; /* that the value contains */
 };
 
 /* A value that is being expanded. */
@@ -44,23 +46,47 @@ void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value)
         v->first = var;
     }
     var->value = value;
+    var->env_values = v->set_values;
+    v->set_values = NULL;
+}
+
+/* Returns the list for the value. An @SET keeps its own list until a key uses the variable. */
+static const struct mk_conf_env_value **find_env_values(struct mk_conf_vars *v, mk_str value)
+{
+    size_t i = 0;
+    while (mk_conf_words_is_syntax(value.p[i]))
+        i++;
+    return v->key.len ? &v->env_values.by_byte[(unsigned char)value.p[i] % MK_LEN(v->env_values.by_byte)]
+                      : &v->set_values;
 }
 
 static void remember_env_value(struct mk_conf_vars *v, mk_str name, mk_str value)
 {
-    struct mk_conf_env_value *e = value.len ? mk_arena_alloc(v->arena, sizeof *e) : NULL;
-    if (!e)
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < value.len; i++)
+        n_bytes += !mk_conf_words_is_syntax(value.p[i]);
+    if (!n_bytes)
         return;
-    *e = (struct mk_conf_env_value){.next = v->env_values, .key = v->key, .name = name, .value = value};
-    v->env_values = e;
+    const struct mk_conf_env_value **list = find_env_values(v, value), *e = *list;
+    while (e && !(mk_str_eq(e->name, name) && mk_str_eq_nocase(e->key, v->key) && mk_str_eq(e->value, value)))
+        e = e->next;
+    struct mk_conf_env_value *added = e ? NULL : mk_arena_alloc(v->arena, sizeof *added);
+    if (!added)
+        return;
+    *added = (struct mk_conf_env_value){
+        .next = *list, .key = v->key, .name = name, .value = value, .n_bytes = n_bytes};
+    *list = added;
 }
 
 /* Returns the value of the variable; absent if it is unset. */
 static mk_str var_value(struct mk_conf_vars *v, mk_str name)
 {
     const struct mk_conf_var *var = find_var(v, name);
-    if (var)
+    if (var) {
+        for (const struct mk_conf_env_value *e = var->env_values; e; e = e->next)
+            remember_env_value(v, e->name, e->value);
         return var->value;
+    }
     mk_str value = v->io->env ? v->io->env(v->io->ctx, name) : MK_STR_NULL;
     remember_env_value(v, name, value);
     return value;

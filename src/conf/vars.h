@@ -14,13 +14,15 @@ struct mk_conf_vars {
     const struct mk_conf_io *io;
     struct mk_conf_report *report;
     struct mk_conf_var *first;
-    mk_str key; /* whose value is expanded */
-    const struct mk_conf_env_value *env_values;
+    mk_str key; /* of the value; empty: @SET or @INCLUDE */
+    struct mk_conf_env_values env_values;
+    const struct mk_conf_env_value *set_values; /* in the value of the next mk_conf_vars_set() */
 };
 
 /* Is the string a variable name: letters, digits and `_`, not starting with a digit? */
 bool mk_conf_vars_is_name(mk_str s);
-/* Sets a variable, or replaces its value. The name and the value are not copied. */
+/* Sets a variable, or replaces its value, which was expanded with an empty key. The name and the value are not
+ * copied. */
 void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value);
 
 /* Expands every reference in the text. Text without references is returned unchanged. `at` is the position of

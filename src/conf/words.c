@@ -88,6 +88,11 @@ mk_err mk_conf_words_append(struct mk_arena *a, mk_str s, struct mk_conf_words *
     return err;
 }
 
+bool mk_conf_words_is_syntax(char c)
+{
+    return is_blank(c) || c == '"' || c == '\\';
+}
+
 static void write_quoted(struct mk_buf *out, mk_str s)
 {
     mk_buf_add_char(out, '"');

@@ -24,6 +24,9 @@ mk_err mk_conf_words_next(struct mk_arena *a, mk_str *rest, mk_str *word) MK_MUS
 mk_err mk_conf_words_append(struct mk_arena *a, mk_str s, struct mk_conf_words *words,
                             mk_str *bad) MK_MUST_USE;
 
+/* Is it a quote, a backslash or a blank? Reading and writing text may add or remove these bytes. */
+bool mk_conf_words_is_syntax(char c);
+
 /* Writes a whole value or a word, with quotes only if it would otherwise be parsed differently. */
 void mk_conf_words_quote_text(struct mk_buf *out, mk_str s);
 void mk_conf_words_quote_word(struct mk_buf *out, mk_str s);

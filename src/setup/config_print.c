@@ -66,7 +66,7 @@ void mk_config_print_references(const struct mk_config_generation *g, struct mk_
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     mk_config_print_effective(g, &text);
-    mk_conf_print_references(mk_buf_str(&text), g->tree.env_values, out);
+    mk_conf_print_references(mk_buf_str(&text), &g->tree.env_values, out);
     out->failed = out->failed || text.failed;
     mk_buf_free(&text);
 }

@@ -404,6 +404,60 @@ def test_printed_configuration_has_references_instead_of_secrets(run, tmp_path, 
     assert again.out == done.out, again.err
 
 
+@pytest.mark.parametrize("value, printed", [
+    ('"longsecret1"', "longsecret1"), ("longsecret1 ", "longsecret1"), ("  longsecret1", "longsecret1"),
+    ('"long secret\\\\"', "long secret"), ("a\\longsecret\\", "longsecret"), ('"$${a\\"longsecret"', "longsecret"), ("pw7", "pw7")])
+def test_secret_is_printed_as_reference_although_parsing_changes_it(run, tmp_path, value, printed):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "monkey.conf").write_text("""@SET COPY ${TOKEN}
+@SET COPY_OF_COPY ${COPY}
+@SET COPY_OF_COPY ${COPY_OF_COPY}
+[PLUGINS]
+    Load headers
+[HOST]
+    DocumentRoot site
+[REQUEST_HEADERS]
+    Set X-Copy ${COPY}
+    Set X-Third ${COPY_OF_COPY}
+""")
+    environment = {"TOKEN": value}
+    done = run("-T", "-c", tmp_path / "monkey.conf", environment=environment)
+    assert done.code == 0, done.err
+    assert printed not in done.out and done.out.count("${TOKEN}") == 2, done.out
+    (tmp_path / "again.conf").write_text(done.out)
+    again = run("-T", "-c", tmp_path / "again.conf", environment=environment)
+    assert again.out == done.out, again.err
+
+
+@pytest.mark.parametrize("value", ['"secret/type"', 'secret/type; a="${${"', 'secret/type; a="$${$$${"', "  secret/type  "])
+def test_secret_is_printed_as_reference_without_quotes_and_escapes(run, tmp_path, value):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "monkey.conf").write_text("[SERVER]\n    DefaultMimeType ${TYPE}\n[HOST]\n    DocumentRoot site\n")
+    environment = {"TYPE": value}
+    done = run("-T", "-c", tmp_path / "monkey.conf", environment=environment)
+    assert "${TYPE}\n" in done.out and "secret/" not in done.out, done.err
+    (tmp_path / "again.conf").write_text(done.out)
+    again = run("-T", "-c", tmp_path / "again.conf", environment=environment)
+    assert again.out == done.out, again.err
+
+
+def test_secret_in_quotes_may_end_in_a_backslash(run, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "monkey.conf").write_text("""[PLUGINS]
+    Load headers
+[HOST]
+    DocumentRoot site
+[REQUEST_HEADERS]
+    Set X-Key "a b ${TOKEN}\\"
+""")
+    environment = {"TOKEN": "long\\secret\\"}
+    done = run("-T", "-c", tmp_path / "monkey.conf", environment=environment)
+    assert done.code == 0 and "long" not in done.out, done.err
+    (tmp_path / "again.conf").write_text(done.out)
+    again = run("-T", "-c", tmp_path / "again.conf", environment=environment)
+    assert again.out == done.out, again.err
+
+
 @pytest.mark.parametrize("text", [
     GOOD.replace("\n", "\r\n"),
     GOOD.replace("    ", "\t"),

@@ -108,6 +108,31 @@ static void conf_vars_expansion_reverses_escaping(void **state)
     }
 }
 
+static size_t count_env_values(const struct mk_conf_tree *t, mk_str key)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < MK_LEN(t->env_values.by_byte); i++)
+        for (const struct mk_conf_env_value *e = t->env_values.by_byte[i]; e; e = e->next)
+            n += mk_str_eq(e->key, key);
+    return n;
+}
+
+static void conf_vars_env_value_is_remembered_once_per_key(void **state)
+{
+    (void)state;
+    struct conf_fixture w;
+    conf_fixture_init(&w, NULL, env);
+    assert_int_equal(conf_fixture_read_text(
+                         &w, "@SET A ${HOME} ${HOME}\n@SET A ${A}/${A}\n@SET B x\n[A]\n k ${HOME} ${HOME}\n"
+                             " k ${HOME}\n l ${A}\n m ${PORT} ${A}\n n ${B}${EMPTY}\n[A]\n k ${HOME}\n"),
+                     0);
+    assert_int_equal(count_env_values(&w.tree, MK_STR("k")), 1);
+    assert_int_equal(count_env_values(&w.tree, MK_STR("l")), 1);
+    assert_int_equal(count_env_values(&w.tree, MK_STR("m")), 2);
+    assert_int_equal(count_env_values(&w.tree, MK_STR("n")), 0);
+    conf_fixture_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +144,7 @@ int main(void)
         cmocka_unit_test(conf_vars_set_requires_name_and_value),
         cmocka_unit_test(conf_vars_expansion_is_limited),
         cmocka_unit_test(conf_vars_expansion_reverses_escaping),
+        cmocka_unit_test(conf_vars_env_value_is_remembered_once_per_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
