@@ -20,6 +20,9 @@ MK_API mk_str mk_vhost_name(const struct mk_vhost *vhost);
 MK_API mk_str mk_vhost_name_at(const struct mk_vhost *vhost, size_t i);
 /** The absolute path of the DocumentRoot; empty if there is none. */
 MK_API mk_str mk_vhost_root(const struct mk_vhost *vhost);
+/** The i-th name of an index file, which a request for a folder returns if the folder contains it; absent if `i` is
+ * out of range. */
+MK_API mk_str mk_vhost_index_at(const struct mk_vhost *vhost, size_t i);
 /** The i-th route as written: its pattern and handler. Returns false if `i` is out of range. */
 MK_API bool mk_vhost_route_at(const struct mk_vhost *vhost, size_t i, mk_str *pattern, mk_str *handler);
 /** The data that host() of the plugin set for this virtual host; NULL if the plugin does not apply to it. */

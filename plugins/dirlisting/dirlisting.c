@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists folders without an index file. */
 #include <errno.h>
+#include <limits.h>
+#include <monkey/host.h>
 #include <monkey/plugin.h>
 #include <monkey/spool.h>
+#include <monkey/text.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,6 +149,42 @@ static struct listing_options choose_options(const struct mk_request *request, c
     return w;
 }
 
+/* ---- Folders that accept uploads ---- */
+
+/* Does a GET return an index file, or its error, instead of the listing? */
+static bool has_index_file(const struct mk_request *request)
+{
+    char buf[PATH_MAX];
+    mk_str name;
+    for (size_t i = 0; (name = mk_vhost_index_at(mk_request_vhost(request), i)).p; i++) {
+        struct mk_buf path = mk_buf_fixed(buf, sizeof buf);
+        mk_buf_add(&path, mk_request_path(request));
+        mk_buf_add(&path, name);
+        int kind = path.failed ? -ENAMETOOLONG : mk_request_stat(request, mk_buf_str(&path), NULL);
+        if (kind != MK_FILE_FOLDER && kind != -ENOENT && kind != -ENOTDIR && kind != -ENAMETOOLONG)
+            return true;
+    }
+    return false;
+}
+
+/* Regular expressions never match, because this function does not compile them. */
+static bool has_upload_route(const struct mk_request *request)
+{
+    struct mk_pattern pattern;
+    mk_str text, written;
+    for (size_t i = 0; mk_vhost_route_at(mk_request_vhost(request), i, &text, &written); i++)
+        if (mk_str_eq_nocase(mk_str_word(&written), MK_STR("dirlisting-upload")) &&
+            mk_pattern_set(&pattern, text) && mk_pattern_matches(&pattern, mk_request_path(request)))
+            return true;
+    return false;
+}
+
+static bool shows_form(const struct mk_request *request, const struct settings *settings)
+{
+    return dirlisting_upload_is_allowed(request, settings) && has_upload_route(request) &&
+           !has_index_file(request);
+}
+
 /* ---- Responses ---- */
 
 static enum mk_verdict respond_error(struct mk_response *response, unsigned status)
@@ -217,7 +256,7 @@ static enum mk_verdict respond_with_listing(struct mk_request *request, struct m
                                             const struct settings *settings, unsigned status, mk_str note)
 {
     struct listing_options options = choose_options(request, settings);
-    options.has_form = dirlisting_upload_is_allowed(request, settings);
+    options.has_form = shows_form(request, settings);
     options.note = note;
     size_t *shared = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(dirlisting));
     struct listing *l = dirlisting_listing_new(request, fd, settings, shared, &options);
@@ -272,7 +311,7 @@ static enum mk_verdict handle_request(struct mk_request *request, struct mk_resp
 
 /* ---- Uploads ---- */
 
-/* Opens the folder at the path. Returns -ENOTDIR for anything else. */
+/* Opens the folder at the path. Returns -ENOTDIR for anything else, and for folders with an index file. */
 static int open_folder(const struct mk_request *request)
 {
     mk_str path = mk_request_path(request);
@@ -282,19 +321,23 @@ static int open_folder(const struct mk_request *request)
     if (!mk_request_shows_dot_files(request) && has_hidden_segment(path))
         return -EACCES;
     int fd = mk_request_open(request, path);
-    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode))) {
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode) || has_index_file(request))) {
         close(fd);
         fd = -ENOTDIR;
     }
     return fd;
 }
 
-/* Browsers get the listing, with the reason. */
+/* Browsers get the listing, with the reason, if the client may upload files. A route in [ROUTES] to this handler does not
+ * imply that a GET lists the folder: then all clients get text. */
 static enum mk_verdict respond_with_note(struct mk_request *request, struct mk_response *response,
-                                         const struct settings *settings, const struct upload_result *r)
+                                         const struct settings *settings, bool is_listed,
+                                         const struct upload_result *r)
 {
+    bool wants_page = is_listed && dirlisting_upload_is_allowed(request, settings) &&
+                      choose_options(request, settings).format == &dirlisting_format_html;
     mk_response_add_header_nocopy(response, MK_STR("Cache-Control"), MK_STR("no-store"));
-    int fd = choose_options(request, settings).format == &dirlisting_format_html ? open_folder(request) : -1;
+    int fd = wants_page ? open_folder(request) : -1;
     if (fd >= 0)
         return respond_with_listing(request, response, fd, settings, r->status, r->note);
     mk_response_set_status(response, r->status);
@@ -320,19 +363,19 @@ static enum mk_verdict handle_upload(struct mk_request *request, struct mk_respo
     if (!r.status)
         return MK_WAIT;
     if (r.status != 303)
-        return respond_with_note(request, response, settings, &r);
+        return respond_with_note(request, response, settings, data != NULL, &r);
     mk_response_set_status(response, 303);
     return mk_response_add_header_nocopy(response, MK_STR("Location"), MK_STR("./"))
                ? respond_error(response, 503)
                : MK_DONE;
 }
 
-/* The limit of a folder; other paths are not for this handler. */
+/* The limit of a folder without an index file; other paths are not for this handler. */
 static uint64_t upload_body_max(struct mk_request *request, void *data)
 {
     mk_str path = mk_request_path(request);
     const struct settings *settings = settings_of(request, data);
-    return path.p[path.len - 1] == '/' ? settings->upload_max : MK_BODY_MAX_PASS;
+    return path.p[path.len - 1] == '/' && !has_index_file(request) ? settings->upload_max : MK_BODY_MAX_PASS;
 }
 
 static const struct mk_handler upload_handler = {

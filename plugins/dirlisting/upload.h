@@ -15,8 +15,8 @@ bool dirlisting_upload_is_allowed(const struct mk_request *request, const struct
 
 /* The result of an upload. */
 struct upload_result {
-    unsigned
-        status; /* 0: not complete, return MK_WAIT; 303: all files are stored; else the reason is in `note` */
+    /* 0: not complete, return MK_WAIT; 303: all files are stored; else the reason is in `note` */
+    unsigned status;
     mk_str note; /* lives as long as the request */
 };
 

@@ -227,6 +227,11 @@ mk_str mk_vhost_root(const struct mk_vhost *h)
     return h->root.path ? mk_str_from_c(h->root.path) : MK_STR("");
 }
 
+mk_str mk_vhost_index_at(const struct mk_vhost *h, size_t i)
+{
+    return i < h->n_index ? h->index[i] : MK_STR_NULL;
+}
+
 static bool read_certificate(const struct mk_vhost *h, struct mk_vhost_certificate *out)
 {
     *out = (struct mk_vhost_certificate){.not_before = __atomic_load_n(&h->tls_begins, __ATOMIC_RELAXED),

@@ -82,11 +82,73 @@ def test_users_must_be_authenticated(uploads, site, tmp_path):
     assert upload(server, ("a", b"1"), target="/in/").status == 401
     assert upload(server, ("a", b"1"), target="/open/").status == 403
     assert names(site / "in") == names(site / "open") == []
+    assert "<form" not in server.get("/open/").text
     user = list(basic("ana", "secret").items())
     assert "<form" in server.get("/in/", fields=user).text
     assert upload(server, ("a", b"1"), target="/in/", fields=user).status == 303 and names(site / "in") == ["a"]
 
 
+@pytest.mark.parametrize("index", ["index.html", "index.htm"])
+def test_folders_with_an_index_file_accept_nothing(uploads, site, index):
+    (site / "in" / index).write_text("page")
+    (site / "in/secret").write_text("secret")
+    server = uploads(server="MaxBodySize 1K")
+    assert server.get("/in/").text == "page"
+    for content in (b"1", bytes(100_000)):
+        reply = upload(server, ("a", content), target="/in/")
+        assert reply.status in (405, 413) and "secret" not in reply.text
+    assert names(site / "in") == [index, "secret"]
+    (site / "in/sub").mkdir()
+    assert upload(server, ("a", bytes(100_000)), target="/in/sub/").status == 303
+
+
+def test_own_index_names_count(uploads, site):
+    (site / "in/start.php").write_text("page")
+    (site / "sub/start.php").mkdir(parents=True)
+    server = uploads(host="Index start.php")
+    assert upload(server, ("a", b"1"), target="/in/").status == 405 and names(site / "in") == ["start.php"]
+    assert upload(server, ("a", b"1"), target="/sub/").status == 303, "a folder is no index file"
+
+
+def test_unreadable_index_file_counts(uploads, site, tmp_path):
+    (tmp_path / "outside").write_text("outside")
+    (site / "in/index.html").symlink_to(tmp_path / "outside")
+    server = uploads(host="FollowSymlinks off")
+    assert server.get("/in/").status == 403
+    reply = upload(server, ("a", b"1"), target="/in/")
+    assert reply.status == 405 and names(site / "in") == ["index.html"]
+
+
+def test_rejected_client_gets_no_listing(uploads, site):
+    (site / "in/secret").write_text("secret")
+    reply = upload(uploads("    Upload users\n"), ("a", b"1"), target="/in/")
+    assert (reply.status, reply.text) == (403, "Log in to upload files.")
+
+
+@pytest.mark.parametrize("listing", ["", "    /in/* dirlisting\n"])
+def test_own_upload_route_reveals_no_listing(uploads, site, listing):
+    (site / "in/secret").write_text("secret")
+    server = uploads("    Listing off\n    Upload anyone\n", sections=f"[ROUTES]\n    /in/* static\n{listing}    /in/* dirlisting-upload\n")
+    assert ("secret" in server.get("/in/").text) == bool(listing)
+    reply = upload(server, ("secret", b"1"), target="/in/")
+    assert (reply.status, reply.text) == (409, "A file of this name exists already: secret")
+
+
+@pytest.mark.parametrize("route, has_form", [("/in/* dirlisting-upload", True), ("/* Dirlisting-Upload", True), ("/in/sub/* dirlisting-upload", False), ("/o*/ dirlisting-upload", False), ("/x static", False)])
+def test_form_is_shown_only_with_an_upload_route(uploads, route, has_form):
+    server = uploads("    Listing off\n    Upload anyone\n", sections=f"[ROUTES]\n    /in/* dirlisting\n    {route}\n")
+    page = server.get("/in/")
+    assert ("<form" in page.text) == has_form and f"form-action '{'self' if has_form else 'none'}'" in page["Content-Security-Policy"]
+    assert upload(server, ("a", b"1"), target="/in/").status == (303 if has_form else 405)
+
+
+def test_form_is_not_shown_with_an_index_file(uploads, site):
+    (site / "in/index.html").write_text("page")
+    page = uploads(sections="[ROUTES]\n    /in/* dirlisting\n    /* static\n").get("/in/")
+    assert "index.html" in page.text and "<form" not in page.text
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 @pytest.mark.parametrize("fields, status", [
     ([("Sec-Fetch-Site", "same-origin")], 303), ([("Sec-Fetch-Site", "cross-site")], 403), ([("Sec-Fetch-Site", "same-site")], 403), ([("Sec-Fetch-Site", "none")], 403),
     ([("Origin", "http://localhost")], 303), ([("Origin", "https://LOCALHOST")], 303), ([("Origin", "http://evil.example")], 403), ([("Origin", "null")], 403),

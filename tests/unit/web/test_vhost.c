@@ -163,6 +163,11 @@ static void vhost_exposes_routes(void **state)
     assert_non_null(mk_vhost_root(&n.host).p);
     n.host.root.path = "/srv/www";
     assert_str(mk_vhost_root(&n.host), "/srv/www");
+    const mk_str index[] = {MK_STR_INIT("index.html")};
+    n.host.index = index;
+    n.host.n_index = MK_LEN(index);
+    assert_str(mk_vhost_index_at(&n.host, 0), "index.html");
+    assert_null(mk_vhost_index_at(&n.host, 1).p);
     assert_true(mk_vhost_route_at(&n.host, 0, &pattern, &handler));
     assert_str(pattern, "/a");
     assert_str(handler, "status 403");
