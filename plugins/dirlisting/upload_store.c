@@ -58,6 +58,15 @@ static int copy_to(int fd, int spool, uint64_t offset, uint64_t size)
     return e;
 }
 
+/* Rejects most uploads before they write anything. Only publish() decides whether a name is free. */
+static int check_name(const struct upload_store *s, struct upload_file *f)
+{
+    struct stat st;
+    if (fstatat(s->folder, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    return S_ISDIR(st.st_mode) ? -EISDIR : s->may_replace ? 0 : -EEXIST;
+}
+
 static int write_temporary(const struct upload_store *s, struct upload_file *f)
 {
     choose_temporary_name(f);
@@ -66,7 +75,12 @@ static int write_temporary(const struct upload_store *s, struct upload_file *f)
         f->temporary[0] = '\0';
         return -errno;
     }
-    int e = copy_to(fd, s->spool, f->offset, f->size);
+    struct stat st;
+    int e = fstat(fd, &st) < 0 ? -errno : copy_to(fd, s->spool, f->offset, f->size);
+    if (!e) {
+        f->device = st.st_dev;
+        f->inode = st.st_ino;
+    }
     if (close(fd) < 0 && !e) /* NFS and quotas report errors here */
         e = -errno;
     return e;
@@ -93,18 +107,25 @@ static int publish(const struct upload_store *s, struct upload_file *f)
     return e;
 }
 
+/* Without Overwrite, a failed upload deletes the files that it has published, unless another program has replaced them. */
+static void clean_up(const struct upload_store *s, const struct upload_file *f)
+{
+    struct stat st;
+    if (f->temporary[0])
+        (void)unlinkat(s->folder, f->temporary, 0);
+    if (s->error && !s->may_replace && f->inode &&
+        fstatat(s->folder, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == f->device &&
+        st.st_ino == f->inode)
+        (void)unlinkat(s->folder, f->name, 0);
+}
+
 void dirlisting_upload_store(struct upload_store *s)
 {
-    size_t at = 0;
-    for (; at < s->n && !s->error; at += !s->error)
-        s->error = write_temporary(s, &s->files[at]);
-    s->failed = at;
-    for (at = 0; at < s->n && !s->error; at += !s->error) {
-        s->error = publish(s, &s->files[at]);
-        s->failed = at;
-        s->n_stored += !s->error;
-    }
+    static int (*const steps[])(const struct upload_store *s,
+                                struct upload_file *f) = {check_name, write_temporary, publish};
+    for (size_t i = 0; i < MK_LEN(steps) && !s->error; i++)
+        for (s->failed = 0; s->failed < s->n && !s->error; s->failed += !s->error)
+            s->error = steps[i](s, &s->files[s->failed]);
     for (size_t i = 0; i < s->n; i++)
-        if (s->files[i].temporary[0])
-            (void)unlinkat(s->folder, s->files[i].temporary, 0);
+        clean_up(s, &s->files[i]);
 }

@@ -181,6 +181,31 @@ def test_existing_files_stay(uploads, site, tmp_path):
     assert names(site / "in") == ["<b>&", "a", "dangling", "folder", "link"]
 
 
+@pytest.mark.parametrize("keys", ["", "    Overwrite on\n"])
+def test_rejected_upload_stores_none_of_its_files(uploads, site, keys):
+    (site / "in/taken").mkdir()
+    server = uploads("    Upload anyone\n" + keys)
+    for _ in range(2):
+        reply = upload(server, ("new", b"1"), ("taken", b"2"), ("last", b"3"), target="/in/")
+        assert reply.status == 409 and "exists already: taken" in reply.text and names(site / "in") == ["taken"]
+    assert upload(server, ("new", b"1"), ("last", b"3"), target="/in/").status == 303 and names(site / "in") == ["last", "new", "taken"]
+
+
+def test_one_existing_file_rejects_all(uploads, site):
+    (site / "in/b").write_text("old")
+    server = uploads()
+    for _ in range(2):
+        reply = upload(server, ("a", b"1"), ("b", b"2"), target="/in/")
+        assert reply.status == 409 and "exists already: b" in reply.text and names(site / "in") == ["b"]
+    assert (site / "in/b").read_text() == "old"
+
+
+def test_one_name_twice_stores_none(uploads, site):
+    """The first file is published before the second one fails."""
+    reply = upload(uploads(), ("first", b"0"), ("same", b"1"), ("same", b"2"), target="/in/")
+    assert reply.status == 409 and "exists already: same" in reply.text and names(site / "in") == []
+
+
 def test_overwrite_replaces_files_but_follows_no_links(uploads, site, tmp_path):
     (tmp_path / "outside").write_text("outside")
     (site / "in/a").write_text("old")
