@@ -21,6 +21,17 @@ static const struct format *const formats[] = {&dirlisting_format_html, &dirlist
 
 enum { N_FORMATS = MK_LEN(formats) };
 
+/* The state of a worker. */
+struct state {
+    size_t sort_memory; /* used by all listings */
+    struct upload_queue uploads;
+};
+
+static struct state *state_of(const struct mk_request *request)
+{
+    return mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(dirlisting));
+}
+
 /* ---- Configuration ---- */
 
 #define AT(member) MK_CONF_AT(struct settings, member)
@@ -258,8 +269,8 @@ static enum mk_verdict respond_with_listing(struct mk_request *request, struct m
     struct listing_options options = choose_options(request, settings);
     options.has_form = shows_form(request, settings);
     options.note = note;
-    size_t *shared = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(dirlisting));
-    struct listing *l = dirlisting_listing_new(request, fd, settings, shared, &options);
+    struct listing *l =
+        dirlisting_listing_new(request, fd, settings, &state_of(request)->sort_memory, &options);
     if (!l)
         return respond_error(response, 503);
     if (mk_response_set_body_source(response, &dirlisting_source, l, MK_LENGTH_UNKNOWN) != 0 ||
@@ -359,7 +370,7 @@ static enum mk_verdict handle_upload(struct mk_request *request, struct mk_respo
         if (fd < 0)
             return respond_errno(request, response, fd);
     }
-    struct upload_result r = dirlisting_upload_run(request, settings, fd);
+    struct upload_result r = dirlisting_upload_run(request, settings, &state_of(request)->uploads, fd);
     if (!r.status)
         return MK_WAIT;
     if (r.status != 303)
@@ -421,10 +432,13 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
 
 static int worker_start(struct mk_worker *worker, void *data)
 {
-    size_t *shared = mk_mem_zalloc(1, sizeof *shared);
+    struct state *state = mk_mem_zalloc(1, sizeof *state);
     (void)data;
-    mk_worker_set_data(worker, &MK_PLUGIN_OF(dirlisting), shared);
-    return shared ? 0 : -ENOMEM;
+    if (!state)
+        return -ENOMEM;
+    state->uploads.worker = worker;
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(dirlisting), state);
+    return 0;
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)

@@ -7,6 +7,7 @@
 #include <monkey/mem.h>
 #include <monkey/spool.h>
 #include <monkey/worker.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "upload_store.h"
@@ -15,9 +16,9 @@ enum { FILES_MAX = 100, NOTE_MAX = 2048 };
 
 /* An upload. A thread may still store files when the request has ended. */
 struct upload {
+    struct upload_job job;
     struct mk_request *request; /* NULL: it has ended */
     int folder;                 /* -1: closed */
-    bool running, done;
     struct upload_store *store; /* NULL: the form is not complete */
 };
 
@@ -89,8 +90,11 @@ static struct upload_result form_result(struct mk_request *request, int e)
                                                : "The form is incomplete or malformed.");
 }
 
-static struct upload_result store_result(struct mk_request *request, const struct upload_store *s)
+static struct upload_result store_result(struct mk_request *request, const struct upload *u)
 {
+    const struct upload_store *s = u->store;
+    if (u->job.error)
+        return note_result(503, "The server is busy. Try again later.");
     if (!s->error)
         return note_result(303, "");
     mk_str name = mk_str_from_c(s->files[s->failed < s->n ? s->failed : 0].name);
@@ -134,17 +138,19 @@ static void free_upload(struct upload *u)
     mk_mem_free(u);
 }
 
-static void store_in_thread(void *ctx)
+static struct upload *upload_of_job(struct upload_job *job)
 {
-    struct upload *u = ctx;
-    dirlisting_upload_store(u->store);
+    return (struct upload *)((char *)job - offsetof(struct upload, job));
 }
 
-static void on_stored(void *ctx)
+static void store_in_thread(struct upload_job *job)
 {
-    struct upload *u = ctx;
-    u->running = false;
-    u->done = true;
+    dirlisting_upload_store(upload_of_job(job)->store);
+}
+
+static void on_stored(struct upload_job *job)
+{
+    struct upload *u = upload_of_job(job);
     if (u->request)
         mk_request_resume(u->request);
     else
@@ -155,7 +161,9 @@ static void on_request_end(void *data)
 {
     struct upload *u = data;
     u->request = NULL;
-    if (!u->running)
+    if (u->job.state == UPLOAD_JOB_WAITING)
+        dirlisting_upload_queue_remove(u->job.queue, &u->job);
+    if (u->job.state != UPLOAD_JOB_RUNNING)
         free_upload(u);
 }
 
@@ -193,7 +201,8 @@ static struct upload_store *new_store(struct mk_request *request, const struct m
 }
 
 static struct upload_result start_storing(struct mk_request *request, struct upload *u,
-                                          const struct settings *settings, const struct mk_form *form)
+                                          const struct settings *settings, struct upload_queue *queue,
+                                          const struct mk_form *form)
 {
     struct upload_result r = check_files(request, form);
     if (r.status)
@@ -203,8 +212,11 @@ static struct upload_result start_storing(struct mk_request *request, struct upl
         return note_result(503, "The server has no memory for the files now.");
     u->store->folder = u->folder;
     u->store->may_replace = settings->overwrite;
-    u->running = mk_worker_offload(mk_request_worker(request), store_in_thread, on_stored, u) == 0;
-    return u->running ? wait_result : note_result(503, "The server is busy. Try again later.");
+    u->job.store = store_in_thread;
+    u->job.finish = on_stored;
+    mk_addr_client_prefix(mk_request_client_addr(request), &u->job.client);
+    dirlisting_upload_queue_add(queue, &u->job);
+    return u->job.state == UPLOAD_JOB_DONE ? store_result(request, u) : wait_result;
 }
 
 static struct upload *begin_upload(struct mk_request *request, int folder)
@@ -225,7 +237,7 @@ bool dirlisting_upload_has_begun(const struct mk_request *request)
 }
 
 struct upload_result dirlisting_upload_run(struct mk_request *request, const struct settings *settings,
-                                           int folder)
+                                           struct upload_queue *queue, int folder)
 {
     const struct mk_multipart_limits limits = {
         .size = settings->upload_max, .file = settings->upload_max, .parts = 2 * FILES_MAX};
@@ -233,9 +245,9 @@ struct upload_result dirlisting_upload_run(struct mk_request *request, const str
     struct upload *u = mk_request_attached(request, &upload_key);
     if (!u && !(u = begin_upload(request, folder)))
         return note_result(503, "The server is out of memory.");
-    if (u->done)
-        return store_result(request, u->store);
-    if (u->running)
+    if (u->job.state == UPLOAD_JOB_DONE)
+        return store_result(request, u);
+    if (u->job.state != UPLOAD_JOB_NEW)
         return wait_result;
     if (!dirlisting_upload_is_allowed(request, settings))
         return note_result(403, "Log in to upload files.");
@@ -244,5 +256,5 @@ struct upload_result dirlisting_upload_run(struct mk_request *request, const str
     int e = mk_request_form(request, NULL, &limits, &form);
     if (e == -EAGAIN)
         return wait_result;
-    return e ? form_result(request, e) : start_storing(request, u, settings, form);
+    return e ? form_result(request, e) : start_storing(request, u, settings, queue, form);
 }

@@ -4,6 +4,7 @@
 #define DIRLISTING_UPLOAD_H
 
 #include "listing.h"
+#include "upload_queue.h"
 
 enum upload_mode { UPLOAD_OFF, UPLOAD_USERS, UPLOAD_ANYONE };
 
@@ -23,7 +24,7 @@ struct upload_result {
 /* Receives and stores the files. `folder` is a descriptor of the folder, which this function closes. Call it again, with
  * folder -1, while the result is not complete. */
 struct upload_result dirlisting_upload_run(struct mk_request *request, const struct settings *settings,
-                                           int folder);
+                                           struct upload_queue *queue, int folder);
 /* Has dirlisting_upload_run() been called for this request? */
 bool dirlisting_upload_has_begun(const struct mk_request *request);
 

@@ -20,10 +20,11 @@ bool dirlisting_upload_has_begun(const struct mk_request *request)
 }
 
 struct upload_result dirlisting_upload_run(struct mk_request *request, const struct settings *settings,
-                                           int folder)
+                                           struct upload_queue *queue, int folder)
 {
     (void)request;
     (void)settings;
+    (void)queue;
     close(folder);
     return (struct upload_result){501, MK_STR("")};
 }

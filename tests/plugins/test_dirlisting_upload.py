@@ -272,6 +272,20 @@ def test_disconnected_client_leaves_nothing(uploads, site):
     assert names(site / "in") == ["b"]
 
 
+def test_disconnected_clients_free_the_queue(uploads, site):
+    """Some of these uploads wait for others of the same client address when their clients disconnect."""
+    server = uploads(workers=1)
+    contents = {f"f{i}": bytes([i]) * 300_000 for i in range(12)}
+    for name, content in contents.items():
+        head, body = form((name, content))
+        with server.connect() as c:
+            c.send(b"POST /in/ HTTP/1.1\r\nHost: localhost\r\n" + b"".join(f"{n}: {v}\r\n".encode() for n, v in head) + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    assert upload(server, ("last", b"1"), target="/in/").status == 303
+    server.stop()
+    stored = names(site / "in")
+    assert "last" in stored and all((site / "in" / name).read_bytes() == contents[name] for name in stored if name != "last")
+
+
 def test_concurrent_uploads_of_one_name_store_one(uploads, site):
     server = uploads(workers=2)
     contents = [bytes([i]) * 200_000 for i in range(12)]
