@@ -83,25 +83,30 @@ struct cheetah_http_error cheetah_http_read_line(struct cheetah_http *h, mk_str 
 
 /* ---- Commands ---- */
 
-/* Decodes a segment of the path. The result is one word of a command. */
-static bool append_segment(struct mk_buf *out, mk_str segment)
+/* Decodes a part of the target. The result is one word of a command, of `max` or smaller bytes. */
+static bool append_word(struct mk_buf *out, mk_str part, unsigned char max)
 {
     size_t before = out->len;
-    for (size_t i = 0; i < segment.len; i++) {
-        int c = (unsigned char)segment.p[i];
+    for (size_t i = 0; i < part.len; i++) {
+        int c = (unsigned char)part.p[i];
         if (c == '%') {
-            int high = i + 2 < segment.len ? mk_char_hex(segment.p[i + 1]) : -1;
-            int low = high >= 0 ? mk_char_hex(segment.p[i + 2]) : -1;
+            int high = i + 2 < part.len ? mk_char_hex(part.p[i + 1]) : -1;
+            int low = high >= 0 ? mk_char_hex(part.p[i + 2]) : -1;
             if (low < 0)
                 return false;
             c = high * 16 + low;
             i += 2;
         }
-        if (c <= ' ' || c > '~')
+        if (c <= ' ' || c == 0x7f || c > max)
             return false;
         mk_buf_add_char(out, (char)c);
     }
     return out->len > before && out->len - before < WORD_MAX;
+}
+
+static bool append_segment(struct mk_buf *out, mk_str segment)
+{
+    return append_word(out, segment, '~');
 }
 
 static struct cheetah_http_error read_content(mk_str content, unsigned allowed,
@@ -238,27 +243,30 @@ static bool append_option(struct mk_buf *out, mk_str parameter)
         return name.len > 0;
     }
     mk_buf_add_char(out, '=');
-    return name.len && append_segment(out, value);
+    return name.len && append_word(out, value, 0xff);
 }
 
 /* /top and /requests: the parameters of the query are options of the command, except `format`. */
 static struct cheetah_http_error recorded_command(const struct cheetah_http *h, mk_str name, mk_str query,
-                                                  mk_str content, struct mk_buf *out, bool *is_json)
+                                                  mk_str content, struct mk_buf *out,
+                                                  enum cheetah_http_type *type)
 {
     char buf[2 * CHEETAH_HTTP_TARGET_MAX];
     struct mk_buf options = mk_buf_fixed(buf, sizeof buf);
-    bool has_lines = false;
-    *is_json = true;
+    bool has_lines = false, is_json = true;
     while (query.len) {
         mk_str parameter = mk_str_cut(&query, '&');
         if (mk_str_eq(parameter, MK_STR("format=text")))
-            *is_json = false;
+            is_json = false;
         else if (mk_str_eq(parameter, MK_STR("format=lines")))
             has_lines = true;
         else if (!append_option(&options, parameter))
-            return error(400, "invalid query: expected NAME=VALUE, without spaces");
+            return error(400,
+                         "invalid query: expected NAME=VALUE, with at most 299 bytes of VALUE, and no spaces "
+                         "or control characters");
     }
-    mk_buf_addf(out, "%s%.*s%s%.*s", *is_json ? "json " : "", MK_STR_ARG(name), has_lines ? " --lines" : "",
+    *type = has_lines ? CHEETAH_HTTP_JSON_LINES : is_json ? CHEETAH_HTTP_JSON : CHEETAH_HTTP_TEXT;
+    mk_buf_addf(out, "%s%.*s%s%.*s", is_json ? "json " : "", MK_STR_ARG(name), has_lines ? " --lines" : "",
                 MK_STR_ARG(mk_buf_str(&options)));
     return is_method(h, "GET") ? expect_no_content(content) : error(405, "expected GET");
 }
@@ -273,12 +281,12 @@ static const struct {
                 {"version", false}, {"uptime", false}};
 
 struct cheetah_http_error cheetah_http_command(const struct cheetah_http *h, mk_str content,
-                                               struct mk_buf *command, bool *is_json)
+                                               struct mk_buf *command, enum cheetah_http_type *type)
 {
     mk_str path = mk_str_skip(mk_str_from_c(h->target), 1), query = path, name = mk_str_cut(&query, '?');
-    *is_json = false;
+    *type = CHEETAH_HTTP_TEXT;
     if (mk_str_eq(name, MK_STR("top")) || mk_str_eq(name, MK_STR("requests")))
-        return recorded_command(h, name, query, content, command, is_json);
+        return recorded_command(h, name, query, content, command, type);
     if (mk_str_starts(path, MK_STR("upstreams/")))
         return upstream_command(h, mk_str_skip(path, sizeof "upstreams/" - 1), content, command);
     if (mk_str_eq(path, MK_STR("reload")) || mk_str_eq(path, MK_STR("confirm")) ||
@@ -293,8 +301,9 @@ struct cheetah_http_error cheetah_http_command(const struct cheetah_http *h, mk_
     for (size_t i = 0; i < MK_LEN(readable); i++) {
         if (!mk_str_eq(path, mk_str_from_c(readable[i].path)))
             continue;
-        *is_json = readable[i].is_json;
-        mk_buf_addf(command, "%s%s", *is_json ? "json " : "", readable[i].path);
+        bool is_json = readable[i].is_json;
+        *type = is_json ? CHEETAH_HTTP_JSON : CHEETAH_HTTP_TEXT;
+        mk_buf_addf(command, "%s%s", is_json ? "json " : "", readable[i].path);
         return is_method(h, "GET") ? expect_no_content(content) : error(405, "expected GET");
     }
     return error(404, "not found");
@@ -320,11 +329,13 @@ static const char *reason_of(unsigned status)
     }
 }
 
-void cheetah_http_write_head(struct cheetah_http *h, struct mk_buf *out, unsigned status, bool is_json,
-                             int64_t length)
+void cheetah_http_write_head(struct cheetah_http *h, struct mk_buf *out, unsigned status,
+                             enum cheetah_http_type type, int64_t length)
 {
+    static const char *const types[] = {"text/plain; charset=utf-8", "application/json",
+                                        "application/x-ndjson"};
     mk_buf_addf(out, "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\n", status,
-                reason_of(status), is_json ? "application/json" : "text/plain; charset=utf-8");
+                reason_of(status), types[type]);
     if (length >= 0)
         mk_buf_addf(out, "Content-Length: %lld\r\n", (long long)length);
     else

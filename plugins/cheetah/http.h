@@ -20,6 +20,9 @@ struct cheetah_http {
     struct mk_buf content, notes; /* of the response */
 };
 
+/* The content of a response. */
+enum cheetah_http_type { CHEETAH_HTTP_TEXT, CHEETAH_HTTP_JSON, CHEETAH_HTTP_JSON_LINES };
+
 /* An error of a request. status 0: none. */
 struct cheetah_http_error {
     unsigned status;
@@ -31,13 +34,13 @@ bool cheetah_http_is_request_line(mk_str line);
 struct cheetah_http_error cheetah_http_begin(struct cheetah_http *h, mk_str line);
 /* Reads a header, or the empty line after the headers, which sets has_head. */
 struct cheetah_http_error cheetah_http_read_line(struct cheetah_http *h, mk_str line);
-/* Appends the command for the request. *is_json: the command prints JSON. */
+/* Appends the command for the request. *type: what the command prints. */
 struct cheetah_http_error cheetah_http_command(const struct cheetah_http *h, mk_str content,
-                                               struct mk_buf *command, bool *is_json);
+                                               struct mk_buf *command, enum cheetah_http_type *type);
 
 /* Appends the head of the response. `length` < 0: the response is chunked. */
-void cheetah_http_write_head(struct cheetah_http *h, struct mk_buf *out, unsigned status, bool is_json,
-                             int64_t length);
+void cheetah_http_write_head(struct cheetah_http *h, struct mk_buf *out, unsigned status,
+                             enum cheetah_http_type type, int64_t length);
 void cheetah_http_write_chunk(struct mk_buf *out, mk_str data);
 /* Appends the content {"error": TEXT} or {"message": TEXT}, with the remarks. */
 void cheetah_http_write_text(const struct cheetah_http *h, struct mk_buf *out, const char *key, mk_str text);

@@ -31,7 +31,7 @@ struct cheetah_session {
     struct mk_buf out;
     struct cheetah_http http;
     bool is_http;                               /* the client speaks HTTP */
-    bool is_json;                               /* the response over HTTP is JSON */
+    enum cheetah_http_type type;                /* of the response over HTTP */
     const struct cheetah_deferred_command *job; /* NULL: ready for the next line */
     void *state;
     uint64_t token;
@@ -105,7 +105,7 @@ static void send_http_error(struct cheetah_session *s, unsigned status, mk_str t
     }
     mk_buf_clear(&h->content);
     cheetah_http_write_text(h, &h->content, "error", text);
-    cheetah_http_write_head(h, &s->out, status, true, (int64_t)h->content.len);
+    cheetah_http_write_head(h, &s->out, status, CHEETAH_HTTP_JSON, (int64_t)h->content.len);
     mk_buf_add(&s->out, mk_buf_str(&h->content));
     s->is_closing |= h->closes;
     cheetah_http_reset(h);
@@ -114,12 +114,13 @@ static void send_http_error(struct cheetah_session *s, unsigned status, mk_str t
 static void send_http_success(struct cheetah_session *s, mk_str text)
 {
     struct cheetah_http *h = &s->http;
-    if (!h->content.len && !h->is_head_sent) {
+    bool is_change = strcmp(h->method, "GET") != 0; /* a GET request may have no output */
+    if (!h->content.len && !h->is_head_sent && (is_change || text.len)) {
         cheetah_http_write_text(h, &h->content, "message", text);
-        s->is_json = true;
+        s->type = CHEETAH_HTTP_JSON;
     }
     if (!h->is_head_sent)
-        cheetah_http_write_head(h, &s->out, 200, s->is_json, (int64_t)h->content.len);
+        cheetah_http_write_head(h, &s->out, 200, s->type, (int64_t)h->content.len);
     if (h->is_chunked && h->content.len)
         cheetah_http_write_chunk(&s->out, mk_buf_str(&h->content));
     if (h->is_chunked)
@@ -149,7 +150,7 @@ static void send_http_chunk(struct cheetah_session *s)
     if (!h->is_active || h->content.len < CHUNK_MIN || h->content.failed)
         return;
     if (!h->is_head_sent)
-        cheetah_http_write_head(h, &s->out, 200, s->is_json, -1);
+        cheetah_http_write_head(h, &s->out, 200, s->type, -1);
     cheetah_http_write_chunk(&s->out, mk_buf_str(&h->content));
     mk_buf_clear(&h->content);
 }
@@ -284,7 +285,7 @@ static void run_http_request(struct cheetah_session *s, mk_str content)
 {
     char buf[CHEETAH_LINE_MAX];
     struct mk_buf command = mk_buf_fixed(buf, sizeof buf);
-    struct cheetah_http_error e = cheetah_http_command(&s->http, content, &command, &s->is_json);
+    struct cheetah_http_error e = cheetah_http_command(&s->http, content, &command, &s->type);
     mk_timer_stop(&s->request);
     if (command.failed)
         e = (struct cheetah_http_error){400, "the request is too long"};

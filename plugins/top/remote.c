@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <monkey/text.h>
+#include <monkey/utf8.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -98,15 +99,17 @@ static enum result exchange(const char *path, mk_str target, struct mk_buf *in, 
 
 /* ---- The response ---- */
 
-/* The server is not trusted with the terminal: control characters, those of Unicode included, are replaced. */
+/* The server is not trusted with the terminal: control characters, those of Unicode included, and bytes that are not
+ * UTF-8 are replaced. */
 static void append_printable(struct mk_buf *out, mk_str text)
 {
-    unsigned char before = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        bool is_control = (c < ' ' && c != '\n') || c == 0x7f || (before == 0xc2 && c >= 0x80 && c < 0xa0);
-        mk_buf_add_char(out, is_control ? '?' : (char)c);
-        before = c;
+    while (text.len) {
+        uint32_t c;
+        size_t len = mk_utf8_decode(text, &c);
+        bool is_control = (c < ' ' && c != '\n') || (c >= 0x7f && c < 0xa0);
+        mk_str character = mk_str_first(text, len ? len : 1);
+        mk_buf_add(out, len && !is_control ? character : MK_STR("?"));
+        text = mk_str_skip(text, character.len);
     }
 }
 

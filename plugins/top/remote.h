@@ -12,8 +12,8 @@ enum {
     TOP_REMOTE_TRIES = 20 /* while processes of the server are replaced */
 };
 
-/* Requests the target. Appends the content to `out`: lines of printable ASCII characters. Returns false after writing the reason to `error`,
- * which has TOP_REMOTE_ERROR_MAX bytes. */
+/* Requests the target. Appends the content to `out`: lines of UTF-8, without other control characters. Returns false after
+ * writing the reason to `error`, which has TOP_REMOTE_ERROR_MAX bytes. */
 bool top_remote_get(const char *socket_path, const struct mk_buf *target, unsigned tries, struct mk_buf *out,
                     char *error);
 /* Prints to standard output. Returns false after reporting a failure of `command`. */

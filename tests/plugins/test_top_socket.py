@@ -31,15 +31,21 @@ def run(server, command, *options, code=0, **how):
     return done.stdout if code == 0 else done.stderr
 
 
-def http(path, target, method="GET", fields=""):
-    """Sends a request; returns the status and the content."""
+def exchange(path, target, method="GET", fields=""):
+    """Sends a request; returns the head and the content."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(SECONDS)
         s.connect(str(path))
         s.sendall(f"{method} {target} HTTP/1.1\r\nHost: monkey\r\nConnection: close\r\n{fields}\r\n".encode())
         head, _, content = b"".join(iter(lambda: s.recv(65536), b"")).partition(b"\r\n\r\n")
     assert f"Content-Length: {len(content)}".encode() in head, head
-    return int(head.split()[1]), content.decode()
+    return head.decode(), content.decode()
+
+
+def http(path, target, **how):
+    """Sends a request; returns the status and the content."""
+    head, content = exchange(path, target, **how)
+    return int(head.split()[1]), content
 
 
 def document(server, query="last=1h"):
@@ -99,14 +105,32 @@ def test_requests_are_selected_like_those_of_monkey_recorder(recorded):
     assert [row["path"] for row in document(server, "by=slow&last=1h&path=%2Fabsent")["rows"]] == ["/absent"]
 
 
+@pytest.mark.parametrize("target, kind", [
+    ("/top", "application/json"), ("/requests", "application/json"), ("/requests?format=lines", "application/x-ndjson"), ("/requests?format=text", "text/plain; charset=utf-8"),
+    ("/top?format=lines", "application/json"), ("/status", "application/json"), ("/uptime", "text/plain; charset=utf-8")])  # /top has no lines: an error
+def test_content_has_its_media_type(recorded, target, kind):
+    assert f"\r\nContent-Type: {kind}\r\n" in exchange(recorded().path, target)[0]
+
+
+def test_values_may_have_any_letters(recorded):
+    server = recorded()
+    for path in ("/%C3%A4/x", "/%E4", "/a"):
+        server.server.get(path)
+    wait_until(lambda: len(requests(server)) == 3, "the requests")
+    assert [r["path"] for r in requests(server, "path=%2F%C3%A4*")] == [json.loads(run(server, "recorder", "--json", "--path", "/ä*"))["path"]]
+    assert len(requests(server, "path=%2F%E4")) == 1
+    assert run(server, "recorder", "--path", "/ö*") == "" and requests(server, "path=%2F%C3%B6*") == []
+    assert run(server, "recorder", "--path", "/ä*").count("\n") == 1
+
+
 @pytest.mark.parametrize("target, method, status, error", [
     ("/top?by=colour", "GET", 400, "invalid value of --by: colour"), ("/top?x=1", "GET", 400, "unknown option: --x=1"), ("/top?limit=1001", "GET", 400, "at most 1000"),
     ("/requests?limit=0", "GET", 400, "invalid value of --limit"), ("/requests?by=hosts", "GET", 400, "unknown option"), ("/top?host=", "GET", 400, "invalid value of --host"),
-    ("/top?path=%20", "GET", 400, "invalid query"), ("/top?path=%0a", "GET", 400, "invalid query"), ("/top?path=%zz", "GET", 400, "invalid query"), ("/top?=1", "GET", 400, "invalid query"),
+    ("/top?path=%20", "GET", 400, "invalid query"), ("/top?path=%0a", "GET", 400, "invalid query"), ("/top?path=%7f", "GET", 400, "no spaces or control characters"), ("/top?path=" + "a" * 300, "GET", 400, "at most 299 bytes"), ("/top?by=%9b", "GET", 400, "invalid value of --by"), ("/top?path=%zz", "GET", 400, "invalid query"), ("/top?=1", "GET", 400, "invalid query"),
     ("/top?--by=hosts", "GET", 400, "invalid query"), ("/top?" + "&".join(["open"] * 100), "GET", 400, "at most 63"), ("/top", "POST", 405, "expected GET"), ("/requests", "DELETE", 405, "expected GET"),
     ("/top/x", "GET", 404, "not found"), ("/top?help", "GET", 400, ""), ("/top?" + "a" * 1100, "GET", 414, "")])
 def test_wrong_requests_are_rejected(recorded, target, method, status, error):
-    got, content = http(recorded().path, target, method)
+    got, content = http(recorded().path, target, method=method)
     assert got == status and error in json.loads(content)["error"], content
 
 
@@ -212,10 +236,12 @@ def test_missing_and_foreign_sockets_are_reported(socket_folder):  # noqa: F811
     assert "no server listens there" in report(socket_folder / "dead").stderr
 
 
-@pytest.mark.parametrize("sent, error", [(b"220 mail ESMTP\r\n", "not the control socket"), (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\x1b", None),
-                                         (b"HTTP/1.1 403 Refused\r\nContent-Length: 11\r\n\r\nnot \x1b[2Jyou", "not ?[2J"), (b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9_000_000, "too large")],
-                         ids=["mail", "escape", "refusal", "large"])
-def test_hostile_server_reaches_no_terminal(socket_folder, sent, error):  # noqa: F811
+@pytest.mark.parametrize("sent, shown", [
+    (b"220 mail ESMTP\r\n", "not the control socket"), (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\x1b", "?"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n\x9b2J\xc2\x9b\xff\xc3\xa4\xed\xa0\x80", "?2J??ä???"),
+    (b"HTTP/1.1 403 Refused\r\nContent-Length: 12\r\n\r\nnot \x1b[2J\x9byou", "not ?[2J?you"), (b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9_000_000, "too large")],
+                         ids=["mail", "escape", "utf8", "refusal", "large"])
+def test_hostile_server_reaches_no_terminal(socket_folder, sent, shown):  # noqa: F811
     path = socket_folder / "hostile"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
@@ -230,8 +256,8 @@ def test_hostile_server_reaches_no_terminal(socket_folder, sent, error):  # noqa
         thread.start()
         done = subprocess.run([PROGRAM, "top", "--once", "--socket", str(path)], capture_output=True, env=os.environ | ENVIRONMENT, timeout=SECONDS, check=False)
         thread.join()
-    assert b"\x1b" not in done.stdout + done.stderr
-    assert (done.returncode, done.stdout) == (0, b"?") if error is None else done.returncode == 1 and error.encode() in done.stderr, done
+    assert re.fullmatch("[^\x00-\x09\x0b-\x1f\x7f-\x9f]*", (done.stdout + done.stderr).decode())
+    assert (done.returncode, done.stdout.decode()) == (0, shown) if b" 200 " in sent[:20] and len(sent) < 9000 else done.returncode == 1 and shown in done.stderr.decode(), done
 
 
 def test_terminal_shows_the_server(recorded):
