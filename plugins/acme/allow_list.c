@@ -11,7 +11,7 @@
 
 #include "hostname.h"
 
-enum { FILE_MAX = 16 << 20, SHOWN_MAX = 100 };
+enum { FILE_MAX = 16 << 20, SHOWN_MAX = 100, ERRORS_MAX = 20 };
 
 /* ---- Looking up ---- */
 
@@ -58,6 +58,7 @@ static char *read_file(struct mk_config *config, const void *section, const char
     return error ? NULL : text;
 }
 
+/* Makes the line lower case. Returns false if it is neither a name nor a comment. */
 static bool add_line(struct acme_allow_list *list, char *line, size_t len)
 {
     mk_str name = mk_str_trim(mk_str_of(line, len));
@@ -80,24 +81,35 @@ static size_t count_lines(mk_str text)
     return n;
 }
 
+/* Removes the first line from the text. */
+static mk_str cut_line(mk_str *rest)
+{
+    mk_str line = mk_str_cut(rest, '\n');
+    return mk_str_ends(line, MK_STR("\r")) ? mk_str_first(line, line.len - 1) : line;
+}
+
 void acme_allow_list_read(struct mk_config *config, const void *section, const char *path,
                           struct acme_allow_list *list)
 {
     size_t len;
-    unsigned number = 0;
+    unsigned number = 0, n_errors = 0;
     char *text = read_file(config, section, path, &len);
     if (!text)
         return;
-    list->names = mk_config_alloc(config, count_lines(mk_str_of(text, len)) * sizeof *list->names);
-    for (size_t at = 0; list->names && at < len;) {
-        size_t end = at + mk_str_find(mk_str_of(text + at, len - at), '\n');
-        end = end < len && end >= at ? end : len;
+    mk_str rest = mk_str_of(text, len);
+    list->names = mk_config_alloc(config, count_lines(rest) * sizeof *list->names);
+    while (list->names && rest.len && n_errors < ERRORS_MAX) {
+        char shown[SHOWN_MAX];
+        mk_str line = cut_line(&rest);
+        size_t n_shown = line.len < SHOWN_MAX ? line.len : SHOWN_MAX;
+        memcpy(shown, line.p, n_shown);
         number++;
-        if (!add_line(list, text + at, end - at - (end > at && text[end - 1] == '\r')))
-            mk_config_error(config, section, "AllowFile",
-                            "%s:%u: expected a name such as shop.example.com, or *.example.com: `%.*s`", path,
-                            number, (int)(end - at < SHOWN_MAX ? end - at : SHOWN_MAX), text + at);
-        at = end + 1;
+        if (add_line(list, text + (line.p - text), line.len))
+            continue;
+        mk_config_error(config, section, "AllowFile",
+                        "%s:%u: expected a name such as shop.example.com, or *.example.com: `%.*s`%s", path,
+                        number, (int)n_shown, shown,
+                        ++n_errors == ERRORS_MAX ? "; no further lines are checked" : "");
     }
     if (list->n)
         qsort(list->names, list->n, sizeof *list->names, compare_texts);

@@ -267,10 +267,16 @@ static void on_answer(void *ctx, enum acme_answer answer, const char *text)
     advance_tasks(s);
 }
 
-static void ask(struct task *t)
+/* Returns false if the task has failed. */
+static bool ask(struct task *t)
 {
     t->state = TASK_ASKS;
     t->question = acme_question_ask(t->issuer->worker, t->issuer->job->settings, task_name(t), on_answer, t);
+    if (t->question)
+        return true;
+    log_no_answer(t, "the request cannot be sent");
+    t->failure = ACME_RESULT_NO_ANSWER;
+    return false;
 }
 
 /* ---- The program ---- */
@@ -305,16 +311,20 @@ static void on_run_timeout(struct mk_timer *timer)
     acme_helper_run_time_out(MK_CONTAINER(timer, struct task, timer)->run);
 }
 
-static void run(struct task *t)
+/* Returns false if the task has failed. */
+static bool run(struct task *t)
 {
     struct acme_issuer *s = t->issuer;
     t->state = TASK_RUNS;
     mk_timer_init(&t->timer, on_run_timeout);
     t->run = acme_helper_run_start(s->worker, s->job, task_name(t), on_run_report, on_run_end, t);
-    if (t->run)
+    if (t->run) {
         mk_timer_set(&t->timer, s->worker, RUN_MS);
-    else
-        mk_worker_log(s->worker, MK_LOG_ERROR, "acme: cannot start %s", s->job->program);
+        return true;
+    }
+    mk_worker_log(s->worker, MK_LOG_ERROR, "acme: cannot start %s", s->job->program);
+    t->failure = ACME_RESULT_FAILED;
+    return false;
 }
 
 /* ---- Progress ---- */
@@ -347,10 +357,8 @@ static bool start_asking(struct task *t)
         t->state = TASK_WAITS_TO_RUN;
         return true;
     }
-    if (settings->endpoint.len) {
-        ask(t);
-        return t->question;
-    }
+    if (settings->endpoint.len)
+        return ask(t);
     mk_worker_log(t->issuer->worker, t->is_renewal ? MK_LOG_INFO : MK_LOG_DEBUG,
                   "acme: %.*s is not allowed: AllowFile does not list it", MK_STR_ARG(task_name(t)));
     t->failure = ACME_RESULT_NOT_ALLOWED;
@@ -363,12 +371,8 @@ static bool start_step(struct task *t)
     struct acme_issuer *s = t->issuer;
     if (t->state == TASK_WAITS_TO_ASK && count_tasks(s, TASK_ASKS) < ASKS_MAX && !start_asking(t))
         return false;
-    if (t->state == TASK_WAITS_TO_RUN && has_space_to_run(t)) {
-        if (!is_within_rate(t))
-            return false;
-        run(t);
-        return t->run;
-    }
+    if (t->state == TASK_WAITS_TO_RUN && has_space_to_run(t))
+        return is_within_rate(t) && run(t);
     return true;
 }
 
@@ -392,6 +396,15 @@ static void start_renewals(struct acme_issuer *s)
     mk_buf_consume(&s->due, s->due.len - rest.len);
 }
 
+/* How long the name is refused if a step of its task cannot start. */
+static uint32_t refused_ms(enum acme_result failure)
+{
+    return failure == ACME_RESULT_NOT_ALLOWED ? REFUSED_MS
+           : failure == ACME_RESULT_NO_ANSWER ? NO_ANSWER_MS
+           : failure == ACME_RESULT_FAILED    ? FAILED_MIN_MS
+                                              : LIMITED_MS;
+}
+
 static void advance_tasks(struct acme_issuer *s)
 {
     start_renewals(s);
@@ -399,7 +412,7 @@ static void advance_tasks(struct acme_issuer *s)
         next = t->next;
         if (start_step(t))
             continue;
-        answer_task(t, t->failure, t->failure == ACME_RESULT_LIMITED ? LIMITED_MS : REFUSED_MS);
+        answer_task(t, t->failure, refused_ms(t->failure));
         free_task(t);
     }
 }

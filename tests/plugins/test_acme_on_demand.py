@@ -9,6 +9,7 @@ import json
 import os
 import pwd
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -777,11 +778,13 @@ def test_endpoint_decides_about_names_that_are_not_listed(demand, endpoint, tmp_
     assert demand.get("asked.customer.test").endswith(b"home") and endpoint.names() == ["asked.customer.test"]
 
 
-@pytest.mark.parametrize("line", ["*", "*.com.", "a b", "192.0.2.1", "*.local", "x.*.example.com", "localhost", "-a.example.com", "\x1b[2J.example.com"])
-def test_bad_line_of_the_list_is_located(run, tmp_path, line):
-    (tmp_path / "site").mkdir()
-    (tmp_path / "names").write_text(f"good.example.com\n{line}\n")
-    (tmp_path / "monkey.conf").write_text(f"""[SERVER]
+@pytest.fixture
+def check_list(run, tmp_path):
+    """Returns the errors of a configuration with this AllowFile."""
+    def check(text):
+        (tmp_path / "site").mkdir()
+        (tmp_path / "names").write_text(text)
+        (tmp_path / "monkey.conf").write_text(f"""[SERVER]
     Listen 127.0.0.1:0 tls
 [PLUGINS]
     Load acme
@@ -794,8 +797,27 @@ def test_bad_line_of_the_list_is_located(run, tmp_path, line):
 [ACME_HOST]
     OnDemand on
 """)
-    done = run("-t", "-c", tmp_path / "monkey.conf")
-    assert done.code == 3 and "names:2: expected a name" in done.err and "\x1b" not in done.err, done.err
+        done = run("-t", "-c", tmp_path / "monkey.conf")
+        assert done.code == 3, done
+        return done.err
+    return check
+
+
+@pytest.mark.parametrize("line", ["*", "*.com.", "a b", "192.0.2.1", "*.local", "x.*.example.com", "localhost", "-a.example.com", "\x1b[2J.example.com"])
+def test_bad_line_of_the_list_is_located(check_list, line):
+    errors = check_list(f"good.example.com\n{line}\n")
+    assert "names:2: expected a name" in errors and "\x1b" not in errors, errors
+
+
+def test_bad_line_of_the_list_is_shown_as_it_is(check_list):
+    assert ": `GET /Index.HTML from 192.0.2.1`" in check_list("Good.Example.com\r\n  # Comment\nGET /Index.HTML from 192.0.2.1\r\n")
+
+
+@pytest.mark.parametrize("n, is_cut", [(19, False), (20, True), (5000, True)])
+def test_wrong_file_as_list_causes_few_errors(check_list, n, is_cut):
+    errors = check_list("GET / 200\n" * n)
+    assert errors.count("expected a name such as") == min(n, 20) and ("names:20: " in errors) == is_cut, errors
+    assert errors.count("no further lines are checked") == is_cut, errors
 
 
 def counted(server):
@@ -811,10 +833,28 @@ def test_results_are_counted(demand, endpoint):
     for name in ("no.customer.test", "broken.customer.test"):
         demand.refused(name)
     wait_for(lambda: counted(server)[0].items() >= {"issued": 1, "not_allowed": 1, "no_answer": 1}.items())
-    assert sum(map(int, counted(server)[1])) == 0
+    wait_for(lambda: sum(map(int, counted(server)[1])) == 0)  # the program exits after it has reported the certificate
     for _ in range(4):
         demand.refused("no.customer.test")
     wait_for(lambda: counted(server)[0].get("remembered", 0) >= 1)
+
+
+def test_helper_that_cannot_start_is_counted_as_failed(demand, endpoint):
+    """The worker has no free descriptor when the endpoint allows the name."""
+    def allow(name):
+        for pid in server.workers:
+            _, limits[pid] = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            n_used = max(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")) + 1
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (n_used, limits[pid]))
+        return True
+
+    limits, endpoint.allowed = {}, allow
+    server = demand.start(plugins=["metrics"], sections=ON_DEMAND + "[ROUTES]\n    /metrics metrics\n    /* static\n")
+    demand.refused("shop.customer.test")
+    server.err.wait_for("acme: cannot start .*monkey-acme")
+    for pid, limit in limits.items():
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, limit))
+    assert counted(server) == ({"failed": 1}, ["0"])
 
 
 # ---- The configuration ----
