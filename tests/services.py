@@ -55,8 +55,10 @@ UNUSED_DAYS = 3
 
 
 def is_alone(source, flags):
-    """Is the source the only file of the test that the compiler reads?"""
-    return isinstance(source, str) and '#include "' not in source and not any("/" in str(flag) for flag in flags)
+    """Is the source the only file of the test that the compiler and the service read? A service looks for its assets, templates
+    and translations in the folder of its source, too."""
+    return (isinstance(source, str) and '#include "' not in source and not any("/" in str(flag) for flag in flags)
+            and not re.search("DUDA_ASSETS|duda_asset|duda_render|duda_template|duda_translate|duda_language", source))
 
 
 def key_of(command, name, source):

@@ -209,9 +209,14 @@ void top_page_append_line(const struct top_page *p, size_t i, struct mk_buf *out
 
 /* ---- JSON ---- */
 
+/* Without mk_json_fixed(), which programs with MK_SMALL_LIBC lack. */
 static void write_rate(struct mk_json_writer *w, const char *key, double rate)
 {
-    mk_json_fixed(mk_json_key(w, key), rate, 3);
+    char text[32];
+    uint64_t thousandths = (uint64_t)(rate * 1000 + 0.5);
+    struct mk_buf out = mk_buf_fixed(text, sizeof text);
+    mk_buf_addf(&out, "%llu.%03u", (unsigned long long)(thousandths / 1000), (unsigned)(thousandths % 1000));
+    mk_json_raw(mk_json_key(w, key), mk_buf_str(&out));
 }
 
 static void write_numbers(struct mk_json_writer *w, const struct top_row *r)

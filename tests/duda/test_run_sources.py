@@ -102,7 +102,7 @@ def test_errors_come_before_warnings(start, src):
 @pytest.mark.parametrize("name, text, message", [
     ("brk.c", '#include <duda.h>\n\nDUDA_SERVICE(My_brk, DUDA_GET("/", 0, ""));\n', "brk.c:3: error: DUDA_SERVICE(My_brk, ...): the name of a service"),
     ("hello.cpp", "int main() {}\n", "hello.cpp:1:1: error: expected DUDA_SERVICE(...)"),
-    ("early.c", '#include <duda.h>\n__attribute__((constructor)) static void early(void) { __builtin_trap(); }\n'
+    ("early.c", '#include <duda.h>\n#include <stdlib.h>\n__attribute__((constructor)) static void early(void) { abort(); }\n'
      'static int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(early, DUDA_GET("/", a, "A."));\n',
      "early.c`: it is broken: loading it crashes with signal "),
     ("twice.c", '#include <duda.h>\nstatic int a(struct duda_ctx *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'

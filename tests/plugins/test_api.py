@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from monkey import PROGRAM, ROOT, SECONDS
+from monkey import PROGRAM, ROOT, SECONDS, needs_processes
 from proc import descriptors, is_gone, name, wait_until
 from sockets import free_port
 
@@ -544,6 +544,7 @@ def test_worker_that_crashes_is_replaced(monkey, site, how, died):
 
 @pytest.mark.skipif(b"__asan_" not in PROGRAM.read_bytes(), reason="this program has no sanitizers")
 def test_undefined_behavior_is_reported_with_its_place(monkey):
+    needs_processes("undefined behavior ends the program")
     server = monkey(plugins=load("misuse"), sections="[ROUTES]\n    /bad misbehave\n")
     with server.connect() as c:
         c.send(b"GET /bad?overflow HTTP/1.1\r\nHost: a\r\n\r\n")

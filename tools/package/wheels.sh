@@ -15,7 +15,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 build=build/release output=build/wheels python=${PYTHON:-python3} venv=${WHEEL_VENV:-build/wheel-venv} kinds=()
-plugins="auth compress dirlisting headers limits logger metrics rewrite security tls"
+plugins="auth compress dirlisting headers limits logger metrics readers rewrite security tls" # readers: for dirlisting
 while [ $# -gt 0 ]; do
     case $1 in
         --build) build=$2 && shift ;;
