@@ -417,7 +417,9 @@ MK_API void mk_config_allow_bind(struct mk_config *config, const void *section, 
 struct mk_program {
     const char *path; /**< an absolute file name; with a slash at its end, all programs below the folder */
     bool is_only_in_first_worker; /**< only the worker with the index 0 starts the program */
-    /** exactly one argument follows `arguments`: a file in a folder of mk_config_allow_scripts() */
+    /** exactly one argument follows `arguments`: a file in a folder of mk_config_allow_scripts(). The variable
+     * SCRIPT_FILENAME is equal to it, and PATH_TRANSLATED, if set, is in such a folder, unless `variables` lists
+     * another value */
     bool takes_script;
     const char *const *arguments; /**< exactly these after argv[0], ended by NULL; NULL: any */
     /** the only permitted variables, each `NAME`, `NAME*` for all names that begin so, or `NAME=VALUE` for this

@@ -75,6 +75,44 @@ static bool are_variables_allowed(const char *const *allowed, char *const *envp)
     return true;
 }
 
+/* Is the path below a host's folder? A path that ends in a slash, such as that of the folder, names no script. */
+static bool is_translated_path_allowed(const struct program_query *q, mk_str path)
+{
+    return mk_str_ends(path, MK_STR("/")) ||
+           mk_sandbox_rules_each(q->generation, match_script_folder, (void *)(uintptr_t)path.p) != 0;
+}
+
+static bool is_fixed_variable(const char *const *allowed, const char *variable)
+{
+    while (allowed && *allowed && strcmp(*allowed, variable) != 0)
+        allowed++;
+    return allowed && *allowed && strchr(variable, '=');
+}
+
+/* An interpreter such as php-cgi takes the script from SCRIPT_FILENAME, or else from PATH_TRANSLATED, and ignores its
+ * arguments. The administrator may have set the variables. */
+static bool are_script_variables_allowed(const struct program_query *q, const struct mk_program *p)
+{
+    const mk_str script_filename = MK_STR("SCRIPT_FILENAME="), path_translated = MK_STR("PATH_TRANSLATED=");
+    char *const *last = q->argv;
+    bool has_script = false, ok = true;
+    while (last[1])
+        last++;
+    for (char *const *v = q->envp; *v; v++) {
+        mk_str variable = mk_str_from_c(*v), value;
+        bool is_fixed = is_fixed_variable(p->variables, *v);
+        if (mk_str_starts(variable, script_filename)) {
+            value = mk_str_skip(variable, script_filename.len);
+            has_script = true;
+            ok = ok && (is_fixed || mk_str_eq(value, mk_str_from_c(*last)));
+        } else if (mk_str_starts(variable, path_translated)) {
+            value = mk_str_skip(variable, path_translated.len);
+            ok = ok && (is_fixed || is_translated_path_allowed(q, value));
+        }
+    }
+    return has_script && ok;
+}
+
 static mk_err match_rule(const struct mk_sandbox_rule *rule, void *ctx)
 {
     struct program_query *q = ctx;
@@ -84,7 +122,8 @@ static mk_err match_rule(const struct mk_sandbox_rule *rule, void *ctx)
         return 0;
     q->is_allowed =
         !q->argv || (is_path_allowed(rule, mk_str_from_c(q->argv[0])) &&
-                     (!p || (are_arguments_allowed(q, p) && are_variables_allowed(p->variables, q->envp))));
+                     (!p || (are_arguments_allowed(q, p) && are_variables_allowed(p->variables, q->envp) &&
+                             (!p->takes_script || are_script_variables_allowed(q, p)))));
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <monkey/config.h>
+#include <stdio.h>
 
 #include "setup/config.h"
 #include "setup/program_rules.h"
@@ -124,7 +125,8 @@ static void program_in_folders_of_host_is_allowed(void **state)
 static void interpreter_starts_only_scripts_of_hosts(void **state)
 {
     (void)state;
-    static const char *const words[] = {"-T", NULL}, *const variables[] = {"HTTP_*", "LANG=a*", NULL};
+    static const char *const words[] = {"-T", NULL}, *const variables[] = {"HTTP_*", "LANG=a*", "SCRIPT_*",
+                                                                           NULL};
     const struct mk_conf_table table = {.section = "HOST"};
     const struct mk_conf_section section = {.name = MK_STR("HOST"), .table = &table};
     site.section = &section;
@@ -135,17 +137,22 @@ static void interpreter_starts_only_scripts_of_hosts(void **state)
         &(struct mk_program){
             .path = "/bin/perl", .arguments = words, .variables = variables, .takes_script = true});
     char *argv[] = {(char[]){"/bin/perl"}, (char[]){"-T"}, (char[]){"/srv/www/a.pl"}, NULL, NULL};
-    char *envp[] = {(char[]){"HTTP_HOST=a"}, (char[]){"LANG=a*"}, NULL};
+    char *envp[] = {(char[]){"HTTP_HOST=a"}, (char[]){"LANG=a*"}, (char[]){"SCRIPT_FILENAME=/srv/www/a.pl"},
+                    NULL};
     assert_false(mk_program_rules.allow(&g, 0, argv, envp));
     mk_config_allow_scripts(&config);
     assert_true(mk_program_rules.allow(&g, 0, argv, envp));
     static const char *const forged[] = {"-eexec",    "/tmp/a.pl", "/srv/www/../a.pl", "/srv/www", "a.pl",
                                          "/bin/perl", ""};
     for (size_t i = 0; i < MK_LEN(forged); i++) {
+        char same[64];
+        snprintf(same, sizeof same, "SCRIPT_FILENAME=%s", forged[i]);
         argv[2] = (char *)(uintptr_t)forged[i];
+        envp[2] = same;
         assert_false(mk_program_rules.allow(&g, 0, argv, envp));
     }
     argv[2] = (char[]){"/srv/www/a.pl"};
+    envp[2] = (char[]){"SCRIPT_FILENAME=/srv/www/a.pl"};
     argv[3] = (char[]){"-x"};
     assert_false(mk_program_rules.allow(&g, 0, argv, envp));
     argv[3] = NULL;
@@ -158,6 +165,49 @@ static void interpreter_starts_only_scripts_of_hosts(void **state)
         envp[1] = (char *)(uintptr_t)others[i];
         assert_false(mk_program_rules.allow(&g, 0, argv, envp));
     }
+}
+
+static bool may_interpret(const char *variable, const char *other)
+{
+    char *argv[] = {(char[]){"/bin/php-cgi"}, (char[]){"/srv/www/a.php"}, NULL};
+    char *envp[] = {(char *)(uintptr_t)variable, (char *)(uintptr_t)other, NULL};
+    return mk_program_rules.allow(&g, 0, argv, envp);
+}
+
+/* php-cgi ignores its argument if one of these variables is set. */
+static void interpreter_gets_the_same_script_in_its_variables(void **state)
+{
+    (void)state;
+    static const char *variables[] = {"SCRIPT_*", "PATH_TRANSLATED", "A", NULL, NULL, NULL};
+    const struct mk_conf_table table = {.section = "HOST"};
+    const struct mk_conf_section section = {.name = MK_STR("HOST"), .table = &table};
+    site.section = &section;
+    site.host.root = (struct mk_root){.fd = 0, .path = "/srv/www"};
+    g.sites = &site;
+    mk_config_allow_scripts(&config);
+    mk_config_allow_program(
+        &config, NULL, NULL,
+        &(struct mk_program){
+            .path = "/bin/php-cgi", .arguments = no_words, .variables = variables, .takes_script = true});
+    static const char same[] = "SCRIPT_FILENAME=/srv/www/a.php";
+    assert_true(may_interpret(same, NULL));
+    assert_true(may_interpret("A=b", same));
+    assert_false(may_interpret(NULL, NULL));
+    assert_false(may_interpret("A=b", NULL));
+    assert_false(may_interpret("SCRIPT_FILENAME=/tmp/evil.php", NULL));
+    assert_false(may_interpret("SCRIPT_FILENAME=", NULL));
+    assert_false(may_interpret("SCRIPT_FILENAME=/srv/www/b.php", NULL));
+    assert_false(may_interpret(same, "SCRIPT_FILENAME=/tmp/evil.php"));
+    assert_false(may_interpret("SCRIPT_FILENAME=/tmp/evil.php", same));
+    assert_true(may_interpret(same, "PATH_TRANSLATED=/srv/www/more"));
+    assert_true(may_interpret(same, "PATH_TRANSLATED=/srv/www/"));
+    assert_false(may_interpret(same, "PATH_TRANSLATED=/tmp/evil.php"));
+    assert_false(may_interpret(same, "PATH_TRANSLATED=/srv/www/../../tmp/evil.php"));
+    assert_false(may_interpret("PATH_TRANSLATED=/srv/www/a.php", NULL));
+    variables[3] = "SCRIPT_FILENAME=/set/by/SetEnv";
+    variables[4] = "PATH_TRANSLATED=/set/too";
+    assert_true(may_interpret("SCRIPT_FILENAME=/set/by/SetEnv", "PATH_TRANSLATED=/set/too"));
+    assert_false(may_interpret("SCRIPT_FILENAME=/tmp/evil.php", "PATH_TRANSLATED=/set/too"));
 }
 
 /* ---- Texts ---- */
@@ -187,6 +237,7 @@ int main(void)
         fixture_test(program_folder_is_not_left, setup, NULL),
         fixture_test(program_in_folders_of_host_is_allowed, setup, NULL),
         fixture_test(interpreter_starts_only_scripts_of_hosts, setup, NULL),
+        fixture_test(interpreter_gets_the_same_script_in_its_variables, setup, NULL),
         fixture_test(program_rules_are_described, setup, NULL),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
