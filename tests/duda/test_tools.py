@@ -361,6 +361,40 @@ def test_openapi_allows_null_in_json_requests(call, monkey, tmp_path):
     assert server.get("/take", "POST", [("Content-Type", "application/json")], body).status == 204
 
 
+DEEP_NULLS = r"""#include <duda.h>
+struct leaf { mk_str note; };
+struct middle { struct leaf leaf; };
+struct unnamed { struct middle middle; };
+struct root { struct unnamed unnamed; };
+static const struct duda_schema_field of_leaf[] = {DUDA_STRING(struct leaf, note, .optional = true)};
+static const struct duda_schema leaf = DUDA_SCHEMA(struct leaf, of_leaf);
+static const struct duda_schema_field of_middle[] = {DUDA_OBJECT(struct middle, leaf, &leaf)};
+static const struct duda_schema middle = DUDA_SCHEMA(struct middle, of_middle);
+static const struct duda_schema_field of_unnamed[] = {DUDA_OBJECT(struct unnamed, middle, &middle)};
+static const struct duda_schema unnamed = DUDA_SCHEMA(struct unnamed, of_unnamed, .name = "");
+static const struct duda_schema_field of_root[] = {DUDA_OBJECT(struct root, unnamed, &unnamed)};
+static const struct duda_schema root = DUDA_SCHEMA(struct root, of_root);
+static int take(struct duda_ctx *d)
+{
+    struct root r = {0};
+    int e = duda_bind_json(d, &root, &r, NULL);
+    return e ? e : 204;
+}
+DUDA_SERVICE(nulls, DUDA_GET("/leaf", take, "", .response_body = &leaf), DUDA_POST("/take", take, "", .request_body = &root));
+"""
+
+
+def test_openapi_allows_null_in_deep_members_of_requests(call, tmp_path):
+    """The description of the leaf is written before those of the schemas between it and the request."""
+    (tmp_path / "nulls.c").write_text(DEEP_NULLS)
+    done = call("openapi", "nulls.c")
+    assert done.code == 0, done
+    api = json.loads(done.out)
+    check_openapi(api)
+    schemas = api["components"]["schemas"]
+    assert "middle" in schemas and schemas["leaf"]["properties"] == {"note": nullable({"type": "string"})}
+
+
 def test_openapi_describes_schemas(call, monkey, tmp_path):
     (tmp_path / "shaped.c").write_text(SHAPED)
     done = call("openapi", "shaped.c")
@@ -373,7 +407,7 @@ def test_openapi_describes_schemas(call, monkey, tmp_path):
         ("color", "query", False, {"type": "string", "enum": ["red", "blue"]})]
     assert list(ask["responses"]) == ["200", "418", "400"]
     schemas, reference = api["components"]["schemas"], {"$ref": "#/components/schemas/thing"}
-    assert list(schemas) == ["Problem", "thing", "page", "part"]
+    assert list(schemas) == ["Problem", "thing", "part", "page"]
     assert take["requestBody"]["content"]["application/json"]["schema"] == reference
     schema = schemas["thing"]
     assert schema["required"] == ['the "name"', "count", "size", "color", "part"] and schema["additionalProperties"] is False

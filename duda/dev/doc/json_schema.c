@@ -310,18 +310,31 @@ static size_t find_named_schema(const struct dev_json_schemas *named, const stru
     return i;
 }
 
-/* Marks the schema, and the schemas of its members that are known already. The others are marked when their
- * references are written. */
-static void mark_as_request(struct dev_json_schemas *named, size_t i)
+/* Returns the index of the schema, which is added if it is new; DEV_JSON_SCHEMAS_MAX: it has no name, or there are too many. */
+static size_t add_named_schema(struct dev_json_schemas *named, const struct duda_schema *schema)
 {
-    const struct duda_schema *schema = named->at[i];
-    named->is_in_request[i] = true;
-    for (size_t k = 0; k < schema->n; k++) {
-        const struct duda_schema *inner = duda_schema_field_at(schema, k)->schema;
-        size_t at = inner ? find_named_schema(named, inner) : named->n;
-        if (at < named->n && !named->is_in_request[at])
-            mark_as_request(named, at);
+    char buf[NAME_MAX_];
+    if (!named || !schema->name || copy_type_name(buf, schema->name) == 0)
+        return DEV_JSON_SCHEMAS_MAX;
+    size_t i = find_named_schema(named, schema);
+    if (i == named->n && i < DEV_JSON_SCHEMAS_MAX)
+        named->at[named->n++] = schema;
+    return i;
+}
+
+/* Marks the schema and all schemas that it contains, before any of them is written. */
+static void mark_as_request(struct dev_json_schemas *named, const struct duda_schema *schema, unsigned depth)
+{
+    size_t i = add_named_schema(named, schema);
+    if (depth > DEPTH_MAX || (i < DEV_JSON_SCHEMAS_MAX && named->is_in_request[i]))
+        return;
+    if (i < DEV_JSON_SCHEMAS_MAX) {
+        named->is_in_request[i] = true;
+        depth = 0;
     }
+    for (size_t k = 0; k < schema->n; k++)
+        if (duda_schema_field_at(schema, k)->schema)
+            mark_as_request(named, duda_schema_field_at(schema, k)->schema, depth + 1);
 }
 
 /* Writes a reference to a named schema. Returns false if the schema has no name. */
@@ -329,16 +342,11 @@ static bool write_reference(const struct schema_writer *w, const struct duda_sch
 {
     struct dev_json_schemas *named = w->named;
     struct mk_json_writer *json = w->json;
-    char buf[NAME_MAX_];
-    if (!named || !schema->name || copy_type_name(buf, schema->name) == 0)
-        return false;
-    size_t i = find_named_schema(named, schema);
+    size_t i = add_named_schema(named, schema);
     if (i == DEV_JSON_SCHEMAS_MAX)
         return false;
-    if (i == named->n)
-        named->at[named->n++] = schema;
-    if (w->is_request && !named->is_in_request[i])
-        mark_as_request(named, i);
+    if (w->is_request)
+        mark_as_request(named, schema, 0);
     mk_json_begin_object(json);
     mk_json_begin_string(mk_json_key(json, "$ref"));
     mk_buf_add(json->out, MK_STR("#/components/schemas/"));
