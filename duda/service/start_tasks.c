@@ -54,20 +54,22 @@ static void set_task_readiness(struct duda_start_tasks *s, const char *reason)
                       component, strerror(-e));
 }
 
+/* Counts the start tasks of a service as one task, from the first attempt until all have succeeded. */
+static void count_start_tasks(struct duda_start_tasks *s, int change)
+{
+    if (s->worker_ctx->count_task)
+        s->worker_ctx->count_task(change);
+}
+
 static void free_start_tasks(struct duda_start_tasks *s)
 {
     struct duda_start_tasks **at = &s->worker_ctx->start_tasks;
     while (*at != s)
         at = &(*at)->next;
     *at = s->next;
+    count_start_tasks(s, -1);
     mk_timer_stop(&s->timer);
     mk_mem_free(s);
-}
-
-static void count_start_task(struct duda_start_tasks *s, int change)
-{
-    if (s->worker_ctx->count_task)
-        s->worker_ctx->count_task(change);
 }
 
 /* ---- Attempts ---- */
@@ -91,7 +93,6 @@ static void on_start_task_end(void *ctx, int result)
 {
     struct duda_start_tasks *s = ctx;
     s->task = NULL;
-    count_start_task(s, -1);
     if (s->is_cancelled)
         return;
     if (result < 0) {
@@ -101,10 +102,12 @@ static void on_start_task_end(void *ctx, int result)
     set_task_readiness(s, NULL);
     s->retry_ms = RETRY_MS;
     s->at = find_start_task(s->service_entry, s->at + 1);
-    if (has_more_start_tasks(s))
-        run_start_task(s);
-    else
+    if (!has_more_start_tasks(s)) {
         free_start_tasks(s);
+        return;
+    }
+    set_task_readiness(s, "starting"); /* again: the names of both components may be equal after truncation */
+    run_start_task(s);
 }
 
 static void run_start_task(struct duda_start_tasks *s)
@@ -122,8 +125,7 @@ static void run_start_task(struct duda_start_tasks *s)
         retry_start_task_later(s, e);
         return;
     }
-    duda_task_set_place(s->task, r->file, r->line);
-    count_start_task(s, 1);
+    duda_task_set_source_pos(s->task, r->file, r->line);
     duda_wake(s->task);
 }
 
@@ -148,6 +150,7 @@ int duda_start_tasks_begin(struct duda_worker_ctx *worker_ctx, const struct serv
                                    .retry_ms = RETRY_MS};
     mk_timer_init(&s->timer, on_start_task_retry);
     worker_ctx->start_tasks = s;
+    count_start_tasks(s, 1);
     for (s->at = first; s->at < n; s->at = find_start_task(service_entry, s->at + 1))
         set_task_readiness(s, "starting");
     s->at = first;

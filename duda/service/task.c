@@ -86,7 +86,7 @@ int duda_task_create(struct duda_worker_ctx *worker_ctx, const struct duda_task 
     return 0;
 }
 
-void duda_task_set_place(struct duda_ctx *task, const char *file, int line)
+void duda_task_set_source_pos(struct duda_ctx *task, const char *file, int line)
 {
     struct task_run *k = (struct task_run *)task;
     k->route.file = file;

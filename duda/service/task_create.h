@@ -9,6 +9,6 @@
 /* Like duda_task_spawn(), but the task does not start until the caller calls duda_wake(). */
 int duda_task_create(struct duda_worker_ctx *worker_ctx, const struct duda_task *task, struct duda_ctx **out);
 /* Sets the source line that messages about the task name. */
-void duda_task_set_place(struct duda_ctx *task, const char *file, int line);
+void duda_task_set_source_pos(struct duda_ctx *task, const char *file, int line);
 
 #endif

@@ -102,6 +102,22 @@ def test_start_tasks_run_one_after_the_other(starts, tmp_path):
     wait_until(lambda: not_ready(server) == [("shop.second", "failed: Connection refused", 1)], "only the second task fails")
 
 
+def test_start_tasks_with_equal_truncated_names_are_told_apart(monkey, tmp_path):
+    """The name of a component has 32 bytes: these two tasks have the same one."""
+    name = "aservicewiththirtyoneletterslon"
+    for task in ("first", "second"):
+        (tmp_path / f"{task}.wait").touch()
+    source = STARTS.replace("FOLDER", str(tmp_path)).replace("DUDA_SERVICE(shop", f"DUDA_SERVICE({name}")
+    server = monkey(plugins=["metrics", services.build(tmp_path, name, source)], top=KEYS)
+    assert not_ready(server) == [(f"{name}.", "starting", 1)]
+    (tmp_path / "first.wait").unlink()
+    (tmp_path / "second.fail").touch()
+    (tmp_path / "second.wait").unlink()
+    wait_until(lambda: not_ready(server) == [(f"{name}.", "failed: Connection refused", 1)], "the second task has failed")
+    (tmp_path / "second.fail").unlink()
+    wait_until(lambda: server.get("/readyz").status == 200, "both have succeeded")
+
+
 def test_failed_start_task_runs_again(starts, tmp_path):
     server = starts("first.fail")
     wait_until(lambda: not_ready(server) == [("shop.first", "failed: Connection refused", 1), ("shop.second", "starting", 1)], "it fails")

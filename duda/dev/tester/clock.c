@@ -122,10 +122,11 @@ static bool step_clock(uint64_t until_ms)
     return mk_server_step(tester_server()) == 1;
 }
 
-/* Number of start tasks, and tasks of duda_after_response(), that have not ended. */
+/* Number of services with start tasks that have not succeeded, and of tasks of duda_after_response() that have not
+ * ended. */
 static int n_tasks;
 
-/* The plugin `duda` calls this function, if the program defines it, when a task is created or has ended. */
+/* The plugin `duda` calls this function, if the program defines it, when such a task begins or ends. */
 EXPORTED void duda_test_count_task(int change);
 EXPORTED void duda_test_count_task(int change)
 {

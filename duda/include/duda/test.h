@@ -244,8 +244,9 @@ MK_API void duda_test_set_time(struct duda_test *test, int64_t unix_s);
 MK_API void duda_test_wait(struct duda_test *test, uint32_t duration_ms);
 
 /**
- * Runs the service until all start tasks and all tasks of duda_after_response() have ended, for at most `timeout_ms` of real
- * time. Returns false on timeout.
+ * Runs the service until all start tasks have succeeded and all tasks of duda_after_response() have ended, for at most
+ * `timeout_ms` of real time. Returns false on timeout. A start task that has failed runs again after a second:
+ * duda_test_advance_clock() starts it at once.
  *
  *     duda_test_post_form(t, "/sign-up", "email", "ana@example.org", NULL);
  *     duda_expect(t, duda_test_wait_for_tasks(t, 1000)); // the mail is sent
