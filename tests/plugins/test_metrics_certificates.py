@@ -57,7 +57,7 @@ def family(server, name):
 
 
 def test_status_has_the_list_of_the_command(start, authority):
-    late, soon = authority.issue(["late.example"], days=80), authority.issue(["soon.example", "*.soon.example"], days=5, since=60)
+    late, soon = authority.issue(["late.example"], days=79.5), authority.issue(["soon.example", "*.soon.example"], days=4.5, since=60)
     server = start(host("late.example", late) + host("soon.example", soon), workers=2)
     rows = wait_for_list(server, len)
     done = subprocess.run([PROGRAM, "-c", server.config, "certificates", "--json"], capture_output=True, text=True, check=False)
