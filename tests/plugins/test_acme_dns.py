@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -14,6 +13,7 @@ import pytest
 
 from acme import MARKS, NEW, helpers, shown, state, wait_for, world  # noqa: F401 (fixtures)
 from monkey import ROOT, SECONDS
+from sockets import free_port
 
 pytestmark = MARKS
 
@@ -380,9 +380,7 @@ def name_server(world, tmp_path):
     """BIND, primary for example.test, which takes updates with a TSIG key; every name has the address of the Loopback."""
     here, folder = world.loopback, tmp_path / "named"
     folder.mkdir()
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:  # BIND listens only on addresses that an interface has
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()  # at 127.0.0.1: BIND listens only on addresses that an interface has
     (folder / "zone").write_text("$TTL 60\n@ SOA ns.example.test. root.example.test. 1 60 60 60 60\n@ NS ns.example.test.\n"
                                  f"ns A {here.address}\n@ A {here.address}\n* A {here.address}\n")
     (folder / "named.conf").write_text(f"""
