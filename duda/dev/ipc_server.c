@@ -16,9 +16,12 @@ bool dev_ipc_server_open(struct dev_ipc_server *o, const char *path, const struc
     *o = (struct dev_ipc_server){.fd = -1, .ops = ops, .ctx = ctx};
     for (size_t i = 0; i < DEV_IPC_CLIENTS_MAX; i++)
         o->at[i].fd = -1;
-    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    /* A socket on which nobody listens marks the folder of a killed `monkey run`, which others remove: this one
+     * gets its name when it listens. */
+    snprintf(a.sun_path, sizeof a.sun_path, "%s.new", path);
     o->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (o->fd >= 0 && bind(o->fd, (const struct sockaddr *)&a, sizeof a) == 0 && listen(o->fd, 1024) == 0)
+    if (o->fd >= 0 && bind(o->fd, (const struct sockaddr *)&a, sizeof a) == 0 && listen(o->fd, 1024) == 0 &&
+        rename(a.sun_path, path) == 0)
         return true;
     fprintf(stderr, "monkey run: %s: %s\n", path, strerror(errno));
     return false;
