@@ -16,8 +16,8 @@ bool dev_ipc_server_open(struct dev_ipc_server *o, const char *path, const struc
     *o = (struct dev_ipc_server){.fd = -1, .ops = ops, .ctx = ctx};
     for (size_t i = 0; i < DEV_IPC_CLIENTS_MAX; i++)
         o->at[i].fd = -1;
-    /* A socket on which nobody listens marks the folder of a killed `monkey run`, which others remove: this one
-     * gets its name when it listens. */
+    /* A socket without a listening process marks the folder of a killed `monkey run`, which others remove. So
+     * the socket gets its name after listen(). */
     snprintf(a.sun_path, sizeof a.sun_path, "%s.new", path);
     o->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (o->fd >= 0 && bind(o->fd, (const struct sockaddr *)&a, sizeof a) == 0 && listen(o->fd, 1024) == 0 &&
