@@ -74,7 +74,7 @@ def headers():
 
 @functools.cache
 def stored_objects():
-    """Returns the folder of the stored objects, without those that no test has used for days."""
+    """Returns the folder of the stored objects. Removes objects that no test has used for days."""
     folder = OBJECTS.parent / "services"
     folder.mkdir(exist_ok=True)
     for path in folder.iterdir():

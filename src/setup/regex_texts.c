@@ -14,10 +14,11 @@ struct reader {
     bool is_unknown;
 };
 
-/* A branch of an alternation. The first long text, or the first group with texts, stands for it. */
+/* A branch of an alternation. The index searches for its first long text, or for its first group
+ * with texts. */
 struct branch {
     size_t first;
-    const char *text; /* the begin of the literal text that is being read */
+    const char *text; /* the beginning of the literal text that is being read */
 };
 
 static char take(struct reader *r)

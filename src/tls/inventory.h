@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists certificates for `monkey certificates`: reads their files and, for those that a plugin renews, the state of the
- * renewal. */
+/* Lists certificates for `monkey certificates`: reads their files and, if a plugin renews a certificate, the state of
+ * its renewal. */
 #ifndef MK_TLS_INVENTORY_H
 #define MK_TLS_INVENTORY_H
 

@@ -69,7 +69,7 @@ static const char *parse_option(mk_str word, struct mk_discovered_server *out)
     return NULL;
 }
 
-/* Returns NULL, or what was expected. */
+/* Returns NULL, or a text that describes valid input. */
 static const char *parse_server(const struct mk_discovery_source *source, mk_str line,
                                 struct mk_discovered *list)
 {

@@ -172,7 +172,8 @@ static bool is_question(struct reader *r, const struct mk_dns_query *query)
            mk_str_eq_nocase(mk_str_from_c(name), asked);
 }
 
-/* Replaces the name with the name that it is an alias of. 1: replaced; 0: it is no alias. */
+/* Follows a CNAME record: stores its target as the name. Returns 1, 0 if the name has no such record,
+ * or -EBADMSG. */
 static int follow_alias(struct reader answers, unsigned n, char name[MK_DNS_NAME_MAX], uint32_t *ttl)
 {
     struct record_head head;

@@ -39,8 +39,8 @@ int mk_server_control_run(struct mk_pool *p, mk_str words, struct mk_buf *out,
 /* Handles the message that another worker has changed a server. False: it is another message. */
 bool mk_server_control_on_message(struct mk_pool *p, mk_str message);
 
-/* Makes the servers of a source the ones that it lists now: adds new ones, and removes those that are gone, whose
- * requests finish. Returns 0; -EAGAIN: repeat it soon, because another process changes a server, or because a removed
+/* Updates the servers of a source: adds the servers that it lists for the first time, and removes the servers that it
+ * no longer lists; their open requests finish. Returns 0; -EAGAIN: repeat it soon, because another process changes a server, or because a removed
  * server still occupies a slot. `n_without_room`: servers that do not fit into MaxServers. */
 int mk_server_control_apply(struct mk_pool *p, const struct mk_discovery_source *source,
                             const struct mk_discovered *found, unsigned *n_without_room);

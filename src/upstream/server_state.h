@@ -24,7 +24,7 @@ struct mk_server_state {
  * which is reported as a warning, the state is empty. */
 void mk_server_state_read(struct mk_config *config, const void *section, mk_str path,
                           struct mk_server_state *out);
-/* Parses one line that is neither empty nor a comment. Returns NULL, or what was expected. */
+/* Parses one line that is neither empty nor a comment. Returns NULL, or a text that describes valid input. */
 const char *mk_server_state_parse_line(mk_str line, struct mk_server_state_entry *out);
 /* Appends the state of the servers, in the format of the file. */
 void mk_server_state_format(const struct mk_upstream *u, struct mk_buf *out);

@@ -216,7 +216,7 @@ REFUSALS = {
 
 
 def test_failing_endpoints_allow_nothing(demand, endpoint, state):
-    """The server issues a certificate only if the endpoint responds with 200. It serves other clients meanwhile."""
+    """The server issues a certificate only if the endpoint responds with 200, and keeps serving other clients."""
     answers = BAD_ANSWERS | REFUSALS
     names = {f"n{i}.customer.test": answer for i, answer in enumerate(answers.values())}
     endpoint.allowed = lambda name: names.get(name, True)

@@ -193,7 +193,7 @@ static void writer_failed_request_in_flight_moves_to_second_ring(void **state)
     assert_int_equal(record_at(REQUESTS)->status, 502);
 }
 
-/* Requests that end meanwhile must not overwrite the record of a request in flight. */
+/* A request that ends must not overwrite the record of another request that is still in flight. */
 static void writer_full_ring_moves_request_in_flight_to_second_ring(void **state)
 {
     (void)state;
