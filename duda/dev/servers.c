@@ -79,6 +79,14 @@ static bool is_worker_death_message(mk_str line)
     return line_contains_any(line, known, MK_LEN(known));
 }
 
+/* Returns whether the line is the message of a new worker about the handler that ended its predecessor. It can
+ * arrive during the next request, whose output it is not. */
+static bool is_predecessor_message(mk_str line)
+{
+    static const char *const known[] = {" terminated its worker"};
+    return line_contains_any(line, known, 1);
+}
+
 static void record_worker_death(struct dev_servers *s)
 {
     struct mk_buf args = s->last_words;
@@ -115,9 +123,8 @@ static void on_back_stderr_line(void *ctx, mk_str line)
         return;
     dev_print_text(stderr, line);
     fputc('\n', stderr);
-    if (dies)
-        return;
-    append_to_tail(s, line);
+    if (!dies && !is_predecessor_message(line))
+        append_to_tail(s, line);
 }
 
 static void print_crash(void *ctx)
