@@ -2,6 +2,7 @@
 #include "text/schema_field.h"
 
 #include <math.h>
+#include <monkey/json.h>
 #include <monkey/text.h>
 #include <monkey/utf8.h>
 #include <stdlib.h>
@@ -256,6 +257,13 @@ static void describe_length(struct mk_buf *out, size_t min, size_t max, const ch
         mk_buf_addf(out, " of at least %zu %s", min, unit);
 }
 
+/* The same text as duda_number_write(), whose file stands on this one. */
+static void describe_number(struct mk_buf *out, double n)
+{
+    struct mk_json_writer w = mk_json_writer_to(out);
+    mk_json_double(&w, n);
+}
+
 /* Describes the numbers that the field accepts: its limits or, for an integer, the range of its type. The
  * range of a 64-bit type is not worth describing, except for the 0 of an unsigned one. */
 static void describe_bounds(struct mk_buf *out, const struct duda_schema_field *m)
@@ -270,11 +278,11 @@ static void describe_bounds(struct mk_buf *out, const struct duda_schema_field *
     }
     if (low.is_set) {
         mk_buf_add(out, high.is_set ? MK_STR(" from ") : MK_STR(" of at least "));
-        duda_number_write(out, low.value);
+        describe_number(out, low.value);
     }
     if (high.is_set) {
         mk_buf_add(out, low.is_set ? MK_STR(" to ") : MK_STR(" of at most "));
-        duda_number_write(out, high.value);
+        describe_number(out, high.value);
     }
 }
 

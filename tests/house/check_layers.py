@@ -252,10 +252,10 @@ def check(args):
     for name, paths in house.plugin_objects(args.build).items():
         complaints += check_plugin(name, paths, ours, public)
     folders = sorted(args.build.glob("duda/**/CMakeFiles/duda_*.dir"))
-    complaints += check_plugin("duda", [path for folder in folders for path in sorted(folder.rglob("*.o"))], ours, public)
+    complaints += check_plugin("duda", house.objects_in(args.build, *folders), ours, public)
     for package in sorted(args.build.glob("duda/packages/CMakeFiles/package_*.dir")):
         parts = package.with_name(f"mk_{package.name}")
-        complaints += check_plugin(package.stem, sorted([*package.rglob("*.o"), *parts.rglob("*.o")]), ours, public)
+        complaints += check_plugin(package.stem, house.objects_in(args.build, package, parts), ours, public)
     return complaints + check_symbols(ours, public)
 
 

@@ -74,16 +74,23 @@ def public_names(root):
     return set(re.findall(r"\b(?:mk|duda)_\w+", without_text(text)))
 
 
+def objects_in(build, *folders):
+    """Returns the object files in these folders that the build makes, without those left over from removed sources and earlier
+    configurations.
+    """
+    steps = Path(build) / "build.ninja"
+    made = set(re.findall(r"^build (\S+\.o):", steps.read_text(), re.MULTILINE)) if steps.exists() else None
+    return [path for folder in folders for path in sorted(folder.rglob("*.o"))
+            if made is None or path.relative_to(build).as_posix() in made]
+
+
 def plugin_objects(build):
     """Returns {plugin: its object files}, whether built into the program or for the tests."""
     found = {}
-    steps = Path(build) / "build.ninja"
-    wanted = steps.read_text() if steps.exists() else ""
     for folder in sorted(Path(build).glob("plugins/*/CMakeFiles/plugin_*_static.dir")):
-        if wanted and f"/{folder.name}/" not in wanted:
-            continue  # left over from an earlier configuration
         parts = folder.with_name(folder.name.replace("_static", "_parts"))
-        found[re.sub(r"^plugin_|_static\.dir$", "", folder.name)] = sorted([*folder.rglob("*.o"), *parts.rglob("*.o")])
+        if objects := objects_in(build, folder, parts):
+            found[re.sub(r"^plugin_|_static\.dir$", "", folder.name)] = objects
     return found
 
 
