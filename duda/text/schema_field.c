@@ -257,8 +257,7 @@ static void describe_length(struct mk_buf *out, size_t min, size_t max, const ch
         mk_buf_addf(out, " of at least %zu %s", min, unit);
 }
 
-/* The same text as duda_number_write(), whose file stands on this one. */
-static void describe_number(struct mk_buf *out, double n)
+void duda_number_write(struct mk_buf *out, double n)
 {
     struct mk_json_writer w = mk_json_writer_to(out);
     mk_json_double(&w, n);
@@ -278,11 +277,11 @@ static void describe_bounds(struct mk_buf *out, const struct duda_schema_field *
     }
     if (low.is_set) {
         mk_buf_add(out, high.is_set ? MK_STR(" from ") : MK_STR(" of at least "));
-        describe_number(out, low.value);
+        duda_number_write(out, low.value);
     }
     if (high.is_set) {
         mk_buf_add(out, low.is_set ? MK_STR(" to ") : MK_STR(" of at most "));
-        describe_number(out, high.value);
+        duda_number_write(out, high.value);
     }
 }
 

@@ -43,6 +43,8 @@ struct duda_integer duda_schema_field_integer(const struct duda_schema_field *m,
  * changes nothing, if the member always has a value: a number, a bool, an enum, a time or an object without a
  * presence flag. */
 bool duda_schema_field_clear(const struct duda_schema_field *m, void *base);
+/* Writes the shortest decimal that parses back to the same number; infinity and NaN become `null`. */
+void duda_number_write(struct mk_buf *out, double n);
 /* Returns the index of the field with that name, or MK_STR_NONE. */
 size_t duda_schema_field_find(const struct duda_schema *schema, mk_str name);
 /* Describes what an element must be, "an integer from 0 to 150", or, with `list`, the list: "a list of at

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <duda/value.h>
-#include <monkey/json.h>
 #include <monkey/text.h>
 
 #include "text/schema_field.h"
@@ -110,10 +109,4 @@ bool duda_value_member_at(const struct duda_value *v, size_t i, const char **nam
     *name = v->of.map[i].name;
     *out = v->of.map[i].value;
     return true;
-}
-
-void duda_number_write(struct mk_buf *out, double n)
-{
-    struct mk_json_writer w = mk_json_writer_to(out);
-    mk_json_double(&w, n);
 }

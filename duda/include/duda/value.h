@@ -204,9 +204,6 @@ MK_API bool duda_value_is_true(const struct duda_value *value);
 /** Writes the value as plain text: strings unchanged, numbers in decimal, booleans as "true" or "false";
  * nothing for lists and structs. */
 MK_API void duda_value_write(struct mk_buf *out, const struct duda_value *value);
-/** Writes the shortest decimal that parses back to the same number, with a decimal point in every locale.
- * Infinity and NaN, which JSON lacks, become `null`. */
-MK_API void duda_number_write(struct mk_buf *out, double n);
 
 #ifdef __cplusplus
 }
