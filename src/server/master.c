@@ -482,7 +482,7 @@ static struct mk_lifecycle_workers count_workers(const struct master *m)
         .old_wanted = m->generation->server.workers,
         .old_there = mk_workers_count(w, m->generation, false),
         .all = mk_workers_count_all(w),
-        .accept_still = mk_workers_may_still_accept(w),
+        .accept_still = m->other && mk_workers_may_still_accept(w, m->other),
     };
 }
 

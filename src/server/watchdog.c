@@ -55,7 +55,7 @@ static void on_watchdog_timer(struct mk_timer *t)
     for (size_t i = 0; i < w->n_procs; i++) {
         if (late)
             w->procs[i]->changed_ms = now;
-        if (w->procs[i]->pid)
+        if (w->procs[i]->state.current != MK_WORKER_FREE)
             check_worker(w->procs[i], w->generation->server.loop_ms);
     }
     mk_errorlog_report_lost(&w->log->log); /* reports lost lines now: the master may write nothing else for

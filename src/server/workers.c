@@ -13,6 +13,38 @@ enum {
     MESSAGES_MAX = 64 /* per iteration */
 };
 
+/* ---- States ---- */
+
+#define TO(state) MK_STATE_TO(MK_WORKER_##state)
+
+static const struct mk_state_table states = {
+    MK_STATE_ROW(MK_WORKER_FREE, "free", TO(ACTIVE)),
+    MK_STATE_ROW(MK_WORKER_ACTIVE, "active", TO(STOPPING) | TO(DRAINING) | TO(FREE)),
+    MK_STATE_ROW(MK_WORKER_STOPPING, "stopping", TO(DRAINING) | TO(FREE)),
+    MK_STATE_ROW(MK_WORKER_DRAINING, "draining", TO(FREE)),
+};
+
+const struct mk_state_machine mk_worker_machine = {"worker", &states, MK_WORKER_STATES, NULL};
+
+static void move_worker(struct mk_worker_slot *p, enum mk_worker_state to)
+{
+    mk_state_move(&p->state, &mk_worker_machine, p, to);
+    p->slot->draining = to == MK_WORKER_STOPPING || to == MK_WORKER_DRAINING;
+}
+
+static bool is_free(const struct mk_worker_slot *p)
+{
+    return p->state.current == MK_WORKER_FREE;
+}
+
+static bool is_active(const struct mk_worker_slot *p, const struct mk_config_generation *g)
+{
+    /* A draining worker's generation may have been freed, and its address reused. */
+    return p->state.current == MK_WORKER_ACTIVE && p->generation == g;
+}
+
+/* ---- The set of workers ---- */
+
 mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_errorlog *log,
                        struct mk_listeners *listeners)
 {
@@ -25,7 +57,7 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
 static void close_control_channels(struct mk_workers *w)
 {
     for (size_t i = 0; i < w->n_procs; i++)
-        if (w->procs[i]->pid) {
+        if (!is_free(w->procs[i])) {
             mk_fd_close(&w->procs[i]->control_fd);
             mk_control_queue_clear(&w->procs[i]->outbox);
         }
@@ -60,7 +92,7 @@ static void notify_replaced_workers(const struct mk_worker_slot *by)
     static const struct mk_control_message replaced = {.kind = MK_CONTROL_REPLACED, .fd = -1};
     for (size_t i = 0; i < by->all->n_procs; i++) {
         struct mk_worker_slot *p = by->all->procs[i];
-        if (p != by && p->pid && p->serial == by->serial && p->index == by->index)
+        if (p != by && !is_free(p) && p->serial == by->serial && p->index == by->index)
             send_to_worker(p, &replaced);
     }
 }
@@ -75,10 +107,12 @@ static void handle_worker_message(struct mk_worker_slot *p, const struct mk_cont
         p->all->on_worker_request(p->all, m);
         return;
     }
-    p->ready |= m->kind == MK_CONTROL_READY;
-    p->awaited &= m->kind != MK_CONTROL_DRAINS;
-    if (m->kind == MK_CONTROL_DRAINS && !p->draining)
+    if (m->kind == MK_CONTROL_READY)
+        p->ready = true;
+    else if (p->state.current == MK_WORKER_ACTIVE)
         replace_draining_worker(p);
+    else if (p->state.current == MK_WORKER_STOPPING)
+        move_worker(p, MK_WORKER_DRAINING);
     p->all->on_change(p->all);
 }
 
@@ -89,7 +123,7 @@ static void on_worker_message(struct mk_fd_watch *watch, uint32_t events)
     struct mk_control_buffer buf;
     struct mk_control_message m;
     mk_err e = 0;
-    if (!p->pid)
+    if (is_free(p))
         return;
     if (events & EPOLLOUT && mk_control_queue_flush(&p->outbox, p->control_fd) == 0)
         (void)!mk_loop_modify(loop, p->control_fd, watch, EPOLLIN);
@@ -122,7 +156,7 @@ static struct mk_worker_slot *add_slot(struct mk_workers *w)
 static mk_err acquire_slot(struct mk_workers *w, struct mk_worker_slot **out)
 {
     for (size_t i = 0; i < w->n_procs; i++)
-        if (!w->procs[i]->pid) {
+        if (is_free(w->procs[i])) {
             *out = w->procs[i];
             return 0;
         }
@@ -188,6 +222,7 @@ static mk_err start_worker(struct mk_workers *w, unsigned index)
                                  .generation = w->generation,
                                  .serial = w->generation->serial,
                                  .started_ms = w->loop->now_ms};
+    mk_state_init(&p->state, &mk_worker_machine, MK_WORKER_FREE);
     mk_scoreboard_reassign_slot(&w->scoreboard, p->slot, (uint64_t)w->loop->now_unix);
     e = mk_control_open(&p->control_fd, &control_fd);
     if (e)
@@ -201,6 +236,7 @@ static mk_err start_worker(struct mk_workers *w, unsigned index)
         e = mk_loop_add(w->loop, p->control_fd, &p->control, EPOLLIN);
     if (pid > 0) {
         p->slot->pid = p->pid = pid;
+        move_worker(p, MK_WORKER_ACTIVE);
         notify_replaced_workers(p);
     } else {
         mk_fd_close(&p->control_fd);
@@ -238,7 +274,7 @@ unsigned mk_workers_count(const struct mk_workers *w, const struct mk_config_gen
     unsigned n = 0;
     for (size_t i = 0; i < w->n_procs; i++) {
         const struct mk_worker_slot *p = w->procs[i];
-        n += p->pid && !p->draining && p->generation == g && (p->ready || !only_ready);
+        n += is_active(p, g) && (p->ready || !only_ready);
     }
     return n;
 }
@@ -247,7 +283,7 @@ unsigned mk_workers_count_all(const struct mk_workers *w)
 {
     unsigned n = 0;
     for (size_t i = 0; i < w->n_procs; i++)
-        n += w->procs[i]->pid != 0;
+        n += !is_free(w->procs[i]);
     return n;
 }
 
@@ -256,11 +292,10 @@ void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g,
 {
     for (size_t i = 0; i < w->n_procs; i++) {
         struct mk_worker_slot *p = w->procs[i];
-        p->awaited = false;
-        /* The generation of a draining worker may have been freed, and its address reused. */
-        if (!p->pid || (g && (p->draining || p->generation != g)))
+        if (is_free(p) || (g && !is_active(p, g)))
             continue;
-        p->draining = p->awaited = p->slot->draining = true;
+        if (p->state.current == MK_WORKER_ACTIVE)
+            move_worker(p, MK_WORKER_STOPPING);
         if (!has_successor || mk_control_send_kind(p->control_fd, MK_CONTROL_DRAIN_FOR_SUCCESSOR))
             kill(p->pid, signal);
     }
@@ -268,10 +303,10 @@ void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g,
         w->ending = true;
 }
 
-bool mk_workers_may_still_accept(const struct mk_workers *w)
+bool mk_workers_may_still_accept(const struct mk_workers *w, const struct mk_config_generation *g)
 {
     for (size_t i = 0; i < w->n_procs; i++)
-        if (w->procs[i]->pid && w->procs[i]->awaited)
+        if (w->procs[i]->state.current == MK_WORKER_STOPPING && w->procs[i]->serial == g->serial)
             return true;
     return false;
 }
@@ -279,7 +314,7 @@ bool mk_workers_may_still_accept(const struct mk_workers *w)
 void mk_workers_broadcast(struct mk_workers *w, const struct mk_control_message *m)
 {
     for (size_t i = 0; i < w->n_procs; i++)
-        if (w->procs[i]->pid)
+        if (!is_free(w->procs[i]))
             send_to_worker(w->procs[i], m);
 }
 
@@ -328,13 +363,13 @@ static void schedule_restart(const struct mk_worker_slot *p)
 
 static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, int status)
 {
-    bool is_news = !p->draining && !w->ending;
+    bool is_news = p->state.current == MK_WORKER_ACTIVE && !w->ending;
     if (is_news)
         report_death(w, p, status);
     mk_fd_close(&p->control_fd);
     mk_control_queue_clear(&p->outbox);
-    p->slot->pid = p->pid = 0;
-    p->slot->draining = false;
+    move_worker(p, MK_WORKER_FREE);
+    p->slot->pid = 0;
     if (w->generation && w->generation->shared->statistics)
         mk_stat_clear_gauges(w->generation->shared->statistics, (unsigned)(p->slot - w->scoreboard.at) + 1);
     mk_workers_broadcast(w, &(struct mk_control_message){.kind = MK_CONTROL_EXIT, .fd = -1});
@@ -347,7 +382,7 @@ static void remove_ended_worker(struct mk_workers *w, struct mk_worker_slot *p, 
 static void replace_draining_worker(struct mk_worker_slot *p)
 {
     struct mk_workers *w = p->all;
-    p->draining = p->slot->draining = true;
+    move_worker(p, MK_WORKER_DRAINING);
     if (w->ending)
         return;
     mk_log_info(&w->log->log, "worker %d accepts no more connections: starting a replacement", (int)p->pid);
@@ -359,7 +394,7 @@ static void handle_replacement_request(struct mk_worker_slot *p)
 {
     static const struct mk_control_message drain = {.kind = MK_CONTROL_DRAIN_FOR_SUCCESSOR, .fd = -1};
     struct mk_workers *w = p->all;
-    if (p->draining || w->ending || p->generation != w->generation)
+    if (!is_active(p, w->generation) || w->ending)
         return;
     uint32_t pause =
         mk_lifecycle_replacement_pause(&get_worker_restart(w, p->index)->replacements, w->loop->now_ms);
@@ -378,7 +413,7 @@ void mk_workers_kill_starting(struct mk_workers *w)
 {
     for (size_t i = 0; i < w->n_procs; i++) {
         const struct mk_worker_slot *p = w->procs[i];
-        if (p->pid && !p->ready)
+        if (!is_free(p) && !p->ready)
             kill(p->pid, SIGKILL);
     }
 }
@@ -387,7 +422,7 @@ static bool has_worker_with_index(const struct mk_workers *w, unsigned index)
 {
     for (size_t i = 0; i < w->n_procs; i++) {
         const struct mk_worker_slot *p = w->procs[i];
-        if (p->pid && !p->draining && p->generation == w->generation && p->index == index)
+        if (is_active(p, w->generation) && p->index == index)
             return true;
     }
     return false;
@@ -404,7 +439,7 @@ void mk_workers_return_to_config(struct mk_workers *w, struct mk_config_generati
 static struct mk_worker_slot *find_slot_by_pid(struct mk_workers *w, pid_t pid)
 {
     for (size_t i = 0; i < w->n_procs; i++)
-        if (w->procs[i]->pid == pid)
+        if (!is_free(w->procs[i]) && w->procs[i]->pid == pid)
             return w->procs[i];
     return NULL;
 }

@@ -3,6 +3,8 @@
 #ifndef MK_SERVER_WORKERS_H
 #define MK_SERVER_WORKERS_H
 
+#include <monkey/state_machine.h>
+
 #include "base/arena.h"
 #include "server/control_queue.h"
 #include "server/lifecycle.h"
@@ -12,24 +14,33 @@ enum { MK_WORKERS_MAX = 1024 }; /* including exiting workers */
 
 struct mk_workers;
 
+enum mk_worker_state {
+    MK_WORKER_FREE,     /* the slot has no process */
+    MK_WORKER_ACTIVE,   /* starts or serves; its exit is unexpected */
+    MK_WORKER_STOPPING, /* the master has requested its shutdown; it may still accept connections */
+    MK_WORKER_DRAINING, /* accepts no more connections */
+    MK_WORKER_STATES
+};
+
+extern const struct mk_state_machine mk_worker_machine;
+
 struct mk_worker_slot {
     struct mk_fd_watch control;
     struct mk_workers *all;
     struct mk_scoreboard_slot *slot;
-    pid_t pid; /* 0: free slot */
+    struct mk_state state; /* enum mk_worker_state */
+    bool ready;            /* has reported that it serves; also while it shuts down */
+    pid_t pid;
     int control_fd;
     unsigned index;
     const struct mk_config_generation *generation;
     uint64_t serial; /* serial of the generation, which may have been freed */
     struct mk_control_queue outbox;
     uint64_t started_ms;
-    uint64_t pulse;      /* last known pulse of the worker's loop */
-    uint64_t changed_ms; /* when the pulse last changed, or the loop was waiting */
-    bool stuck;          /* reported as blocked */
-    bool ready;
-    bool draining;            /* told to shut down, or shuts down by itself: its exit is expected */
+    uint64_t pulse;           /* last known pulse of the worker's loop */
+    uint64_t changed_ms;      /* when the pulse last changed, or the loop was waiting */
+    bool stuck;               /* reported as blocked */
     bool replacement_delayed; /* its request for a replacement came too early, and this was logged */
-    bool awaited;             /* told to shut down, but has not confirmed that it stopped accepting */
 };
 
 /* Restarts a worker of the current set that has died. The delay grows with consecutive early deaths. */
@@ -87,8 +98,8 @@ void mk_workers_stop(struct mk_workers *w, const struct mk_config_generation *g,
 /* Kills workers that have not served yet: they may hang, and have nothing to finish. Call it after
  * mk_workers_stop(). */
 void mk_workers_kill_starting(struct mk_workers *w);
-/* May a worker that the last mk_workers_stop() has told to shut down still accept connections? */
-bool mk_workers_may_still_accept(const struct mk_workers *w);
+/* May a stopping worker of the generation still accept connections? */
+bool mk_workers_may_still_accept(const struct mk_workers *w, const struct mk_config_generation *g);
 /* Reaps exited processes. */
 void mk_workers_reap(struct mk_workers *w);
 /* Sends a message to all workers, including exiting workers. */
