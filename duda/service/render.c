@@ -14,6 +14,7 @@
 #include "service/service_folder.h"
 #include "service/suspend.h"
 #include "service/url.h"
+#include "text/template.h"
 
 enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20, PATH_LEN_MAX = 256, DEPTH_MAX = 4 };
 
@@ -176,7 +177,7 @@ static const struct duda_template *require_template(struct duda_ctx *d, const ch
 int duda_render(struct duda_ctx *d, const char *name, struct duda_value value)
 {
     const struct duda_template *t = require_template(d, name);
-    bool is_text = mk_str_ends(mk_str_from_c(name), MK_STR(".txt"));
+    bool is_text = duda_template_is_plain_text(mk_str_from_c(name));
     return t ? render_template(d, t, is_text, &value)
              : -EINVAL; /* a bug in the service; -ENOENT would become a 404 */
 }

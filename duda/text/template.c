@@ -376,6 +376,12 @@ static bool compile_template(struct template_compiler *c)
     return add_text(c, c->t->source.len);
 }
 
+bool duda_template_is_plain_text(mk_str name)
+{
+    return mk_str_ends(name, MK_STR(".txt")) || mk_str_ends(name, MK_STR(".md")) ||
+           mk_str_ends(name, MK_STR(".csv"));
+}
+
 struct duda_template *duda_template_new(mk_str text, const char *name, struct mk_buf *error)
 {
     size_t name_len = strlen(name);
@@ -387,6 +393,7 @@ struct duda_template *duda_template_new(mk_str text, const char *name, struct mk
         return NULL;
     }
     t->name = copy;
+    t->escapes = !duda_template_is_plain_text(mk_str_from_c(name));
     memcpy(copy, name, name_len + 1);
     if (text.len)
         memcpy(copy + name_len + 1, text.p, text.len);

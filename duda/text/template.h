@@ -5,6 +5,9 @@
 
 #include "text/template_type.h"
 
+/* Returns whether the name is that of a text file, in which values are not escaped for HTML. */
+bool duda_template_is_plain_text(mk_str name);
+
 /* Formats a position: "people.html, line 3, column 5: ". */
 void duda_template_position(const struct duda_template *t, size_t at, struct mk_buf *out);
 

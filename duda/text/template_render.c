@@ -36,6 +36,7 @@ struct rendering {
     struct mk_buf *scratch; /* two buffers for the results of filters */
     size_t depth;
     bool at_line; /* the next text starts a line */
+    bool escapes; /* a text file within a page becomes HTML, too: any of the open templates decides */
 };
 
 static int render_nodes(struct rendering *r, size_t from, size_t to, const struct frame *frame);
@@ -181,12 +182,12 @@ static inline void write_text(struct rendering *r, mk_str text)
 
 enum { SCALAR_MAX = 64, FILTERED_MAX = 16 << 20 };
 
-static void write_value(struct rendering *r, const struct duda_value *v, bool plain)
+static void write_value(struct rendering *r, const struct duda_value *v, bool is_unescaped)
 {
     char buf[SCALAR_MAX];
     struct mk_buf scalar = mk_buf_fixed(buf, sizeof buf);
     begin_output_line(r);
-    if (plain || v->kind == DUDA_VALUE_BYTES) /* base64 needs no escapes */
+    if (is_unescaped || !r->escapes || v->kind == DUDA_VALUE_BYTES) /* base64 needs no escapes */
         duda_value_write(r->out, v);
     else if (v->kind == DUDA_VALUE_TEXT || v->kind == DUDA_VALUE_RAW)
         mk_html_escape(r->out, v->of.text);
@@ -321,6 +322,7 @@ static int render_partial(struct rendering *r, const struct duda_template_node *
     const struct indent indent = {.up = r->indent, .text = node->indent};
     struct rendering inner = *r;
     inner.t = t;
+    inner.escapes |= t->escapes;
     inner.overrides = overrides;
     inner.depth++;
     inner.indent = node->alone && (node->indent.len || r->indent) ? &indent : NULL;
@@ -406,6 +408,7 @@ static int render_block(struct rendering *r, const struct duda_template_node *no
         return render_nodes(r, at + 1, node->end, frame);
     struct rendering inner = *r;
     inner.t = from->t;
+    inner.escapes |= from->t->escapes;
     inner.overrides = from->up;
     if (++inner.depth > DUDA_TEMPLATE_DEPTH_MAX)
         return report_error(r, node, -ELOOP, "is nested in too many templates");
@@ -475,7 +478,8 @@ int duda_template_render_sized(const struct duda_template *t, const struct duda_
                           .out = out,
                           .error_text = message,
                           .scratch = scratch,
-                          .at_line = true};
+                          .at_line = true,
+                          .escapes = t->escapes};
     int e = render_nodes(&r, 0, t->n, &frame);
     mk_buf_free(&scratch[0]);
     mk_buf_free(&scratch[1]);

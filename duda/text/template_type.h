@@ -81,6 +81,7 @@ struct duda_template_node {
 
 struct duda_template {
     char *name;
+    bool escapes;  /* values, for HTML */
     mk_str source; /* all strings are slices of it */
     struct duda_template_node *nodes;
     size_t n, cap;

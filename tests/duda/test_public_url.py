@@ -61,7 +61,7 @@ static int item(struct duda_ctx *d) { return duda_puts(d, "item\n"); }
 
 DUDA_SERVICE(mails, DUDA_ASSETS("/static"), DUDA_GET("/mail", mail), DUDA_GET("/now", now), DUDA_GET("/result", result), DUDA_GET("/items/:id", item));
 """
-TEMPLATES = {"mail.txt": "Hi {{name}}: {{{url_for \"item\" id=id q=name}}}{{#@user}} as {{@user}}{{/@user}}{{@csrf_token}}{{#@flash}}!{{/@flash}}",
+TEMPLATES = {"mail.txt": "Hi {{name}}: {{url_for \"item\" id=id q=name n=1}}{{#@user}} as {{@user}}{{/@user}}{{@csrf_token}}{{#@flash}}!{{/@flash}}",
              "page.html": "<a href=\"{{url_for \"item\" id=id q=name}}\">", "plain.txt": "{{id}}{{>inner.txt}}", "inner.txt": " inner",
              "nested.txt": "{{>mail.txt}}", "wrong.txt": "{{url_for \"item\"}}"}
 
@@ -89,8 +89,8 @@ def in_task(server, what, at=""):
 def test_task_renders_absolute_urls(mails):
     server = mails("https://www.example.org:8443/")
     item = "https://www.example.org:8443/items/7?q=a%26b"
-    assert in_task(server, "mail.txt") == f"0 Hi a&amp;b: {item}"
-    assert in_task(server, "nested.txt") == f"0 Hi a&amp;b: {item}"
+    assert in_task(server, "mail.txt") == f"0 Hi a&b: {item}&n=1"
+    assert in_task(server, "nested.txt") == f"0 Hi a&b: {item}&n=1"
     assert in_task(server, "page.html") == f'0 <a href="{item}">'
     assert in_task(server, "url") == ("https://www.example.org:8443/items/7?q=x%26y https://www.example.org:8443/x?y=1 asset "
                                       "https://www.example.org:8443/manual https://other.example/")

@@ -17,7 +17,8 @@ extern "C" {
  * does not exist, next to its source. The server compiles them when it loads the service; a mistake in a
  * template is a configuration error with file, line and column. A template includes another by its file name:
  * `{{>head.html}}`. The name of a file in a subfolder is its path: `admin/users.html`. The Content-Type is
- * text/html, unless the handler has set one or the name ends with ".txt".
+ * text/html, or text/plain if the name ends with `.txt`, `.md` or `.csv`, unless the handler has set one. In
+ * these text files, values are not escaped for HTML.
  *
  * Returns 0, or a negative errno value to return from the handler; -EINVAL, with an entry in the error log:
  * there is no such template.
@@ -52,14 +53,19 @@ enum { DUDA_RENDER_ABSOLUTE_URLS = 1 };
  *     const struct duda_value values = duda_value_members({"id", duda_value_integer(7)});
  *     int e = duda_render_to_string(d, "mail.txt", values, DUDA_RENDER_ABSOLUTE_URLS, &text);
  *
- * Values in a text file need three braces, because two escape for HTML: `{{{name}}}`, `{{{url_for "issue" id=id}}}`.
+ * In a text file, such as `mail.txt`, values are inserted as they are; in a page, they are escaped for HTML.
  *
  * Sets *out to the text, which lives until the handler returns. Returns 0; -EINVAL, with an entry in the error log:
  * there is no such template, or its URLs must be absolute and `PublicUrl` is not set; or another negative errno value.
  */
 MK_API int duda_render_to_string(struct duda_ctx *d, const char *name, struct duda_value value,
                                  unsigned flags, mk_str *out) MK_API_MUST_USE;
-/** Renders a template given as text, which is compiled for this call. */
+/**
+ * Renders a template given as text, which is compiled for this call. Values are escaped for HTML.
+ *
+ *     const struct duda_value page = duda_value_members({"name", duda_value_text(duda_query(d, "name"))});
+ *     return duda_render_text(d, MK_STR("<p>Hello {{name}}"), page);
+ */
 MK_API int duda_render_text(struct duda_ctx *d, mk_str text, struct duda_value value);
 
 /** Renders the page of a form: the template sees the members of the struct as `form`, such as

@@ -13,7 +13,8 @@ extern "C" {
  * A compiled template. It is immutable, so any number of threads may use it.
  *
  * `{{name}}` inserts a value, escaped for HTML: `& < > " '` become character references. `{{{name}}}` and
- * `{{&name}}` insert the value unescaped. `{{a.b}}` is the member `b` of the member `a`, and `{{.}}` the
+ * `{{&name}}` insert the value unescaped. A template whose name ends with `.txt`, `.md` or `.csv` escapes nothing,
+ * unless it is included in, or extends, one that does. `{{a.b}}` is the member `b` of the member `a`, and `{{.}}` the
  * current value of the section. Names are looked up in the innermost section first. `{{#name}}...{{/name}}`
  * is a section: it is repeated for each element of a list, rendered once for any other true value, and
  * skipped for false, null, an empty string and an empty list. `{{^name}}...{{/name}}` is an inverted section.
@@ -58,7 +59,8 @@ struct duda_template;
 enum { DUDA_TEMPLATE_DEPTH_MAX = 32 };
 
 /**
- * Compiles a template. The text is copied; `name` is used in messages. Returns NULL if the template is
+ * Compiles a template. The text is copied; `name` is used in messages, and its ending
+ * decides whether values are escaped. Returns NULL if the template is
  * malformed or memory is exhausted; *error then describes the error and its location: "people.html, line 3,
  * column 5: the section `people` is not closed".
  *

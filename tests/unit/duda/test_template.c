@@ -509,6 +509,47 @@ static void template_global_values_are_found_when_they_are_rendered(void **state
                   "page, line 1, column 1: `@fails` cannot be read");
 }
 
+static const struct duda_template *find_in_set(void *ctx, mk_str name)
+{
+    return duda_templates_find(ctx, name);
+}
+
+/* The name of a file decides whether its values are escaped; text within a page becomes HTML, too. */
+static void template_text_files_are_not_escaped(void **state)
+{
+    static const struct {
+        const char *name, *text, *expected;
+    } cases[] = {
+        {"mail.txt", "{{v}} {{{v}}} {{v | upper}}", "a<b a<b A<B"},
+        {"notes.md", "{{v}}", "a<b"},
+        {"rows.csv", "{{v}}", "a<b"},
+        {"txt", "{{v}}", "a&lt;b"},
+        {"mail.txt.html", "{{v}}", "a&lt;b"},
+        {"page.html", "{{v}} {{>inner.txt}} {{v}}", "a&lt;b a&lt;b a&lt;b"},
+        {"outer.txt", "{{v}} {{>inner.txt}} {{>inner.html}} {{v}}", "a<b a<b a&lt;b a<b"},
+        {"derived.html", "{{<layout.txt}}{{$b}}{{v}}{{/b}}{{/layout.txt}}", "a&lt;b a&lt;b"},
+        {"derived.txt", "{{<layout.html}}{{$b}}{{v}}{{/b}}{{/layout.html}}", "a&lt;b a&lt;b"},
+        {"both.txt", "{{<layout.txt}}{{$b}}{{v}}{{/b}}{{/layout.txt}}", "a<b a<b"},
+    };
+    (void)state;
+    const struct duda_value value = duda_value_members({"v", duda_value_cstr("a<b")});
+    struct duda_templates *set = duda_templates_new();
+    const struct duda_render_options options = {.find_partial = find_in_set, .ctx = set};
+    why = mk_buf_fixed(reasons, sizeof reasons);
+    assert_int_equal(duda_templates_add(set, "inner.txt", MK_STR("{{v}}"), &why), 0);
+    assert_int_equal(duda_templates_add(set, "inner.html", MK_STR("{{v}}"), &why), 0);
+    assert_int_equal(duda_templates_add(set, "layout.txt", MK_STR("{{v}} {{$b}}{{/b}}"), &why), 0);
+    assert_int_equal(duda_templates_add(set, "layout.html", MK_STR("{{v}} {{$b}}{{/b}}"), &why), 0);
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
+        struct duda_template *t = duda_template_new(mk_str_from_c(cases[i].text), cases[i].name, &why);
+        assert_int_equal(duda_template_render(t, &value, &options, &out, &why), 0);
+        assert_str(mk_buf_str(&out), cases[i].expected);
+        duda_template_free(t);
+    }
+    duda_templates_free(set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +563,7 @@ int main(void)
         fixture_test(template_filters_change_values, NULL, pool_free),
         cmocka_unit_test(template_urls_have_parameters),
         cmocka_unit_test(template_urls_without_routes_are_errors),
+        cmocka_unit_test(template_text_files_are_not_escaped),
         cmocka_unit_test(template_bytes_of_any_length_become_base64),
         fixture_test(template_errors_have_positions, NULL, pool_free),
         cmocka_unit_test(template_renders_structs),
