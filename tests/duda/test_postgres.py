@@ -2,6 +2,8 @@
 """PostgreSQL-specific features: notifications, COPY streams, and connection strings with several hosts."""
 import contextlib
 import errno
+import os
+import pwd
 import re
 import select
 import signal
@@ -664,6 +666,13 @@ def test_server_outage_during_a_copy_is_an_error(monkey, site, own, way, how):
 
 
 # ---- Connection strings ----
+
+def test_default_user_is_that_of_the_workers(monkey, site, cluster):
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    cluster.sql(f'CREATE ROLE "{name}" LOGIN')
+    server = start(monkey, site, cluster.database().replace("user=ana ", ""))
+    assert run(server, "SELECT current_user::text") == name
+
 
 def test_hosts_are_tried_in_order(monkey, site):
     """The reachable host is listed alone, after a name that does not resolve, or after a server that refuses the

@@ -49,6 +49,12 @@ void mk_config_allow_path(struct mk_config *c, const void *section, const char *
     MK_ASSERT(path.len);
 }
 
+bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)
+{
+    (void)c, (void)uid, (void)gid;
+    return false;
+}
+
 void mk_config_allow_connect(struct mk_config *c, const void *section, const char *key, uint16_t port)
 {
     (void)c, (void)section, (void)key, (void)port;

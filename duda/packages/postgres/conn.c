@@ -220,6 +220,7 @@ static void start_connect(struct postgres_conn *c)
                            "fallback_application_name",
                            "client_encoding",
                            "tcp_user_timeout",
+                           "user",
                            "dbname",
                            "password",
                            NULL,
@@ -227,13 +228,21 @@ static void start_connect(struct postgres_conn *c)
                            NULL,
                            NULL};
     char options[160], timeout[16];
-    const char *values[] = {
-        options,    "monkey",       "UTF8",     timeout, c->settings->server.p, c->settings->password.p,
-        h->hosts.p, h->addresses.p, h->ports.p, NULL};
+    const char *values[] = {options,
+                            "monkey",
+                            "UTF8",
+                            timeout,
+                            c->settings->user.p,
+                            c->settings->server.p,
+                            c->settings->password.p,
+                            h->hosts.p,
+                            h->addresses.p,
+                            h->ports.p,
+                            NULL};
     if (h->host_list->n) {
-        names[6] = "host";
-        names[7] = "hostaddr";
-        names[8] = h->host_list->has_ports ? "port" : NULL;
+        names[7] = "host";
+        names[8] = "hostaddr";
+        names[9] = h->host_list->has_ports ? "port" : NULL;
     }
     snprintf(options, sizeof options, "-c statement_timeout=%u%s%s", c->settings->timeout_ms,
              c->settings->test_schema.len ? " -c search_path=" : "",

@@ -16,7 +16,8 @@
 struct postgres_settings {
     mk_str name, server;
     uint32_t meter;
-    mk_str password; /* NUL-terminated; absent: that of `server` */
+    mk_str user;     /* of the database, NUL-terminated; absent: that of `server`, or libpq's default */
+    mk_str password; /* likewise */
     mk_str migrations_folder, migrations_of;
     const struct duda_sql_migration *migrations;
     unsigned connections, waiting_max;

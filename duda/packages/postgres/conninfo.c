@@ -3,12 +3,15 @@
 
 #include <arpa/inet.h>
 #include <monkey/config.h>
+#include <pwd.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Comma-separated lists; NULL: not in the connection string, so libpq uses its defaults. */
 struct lists {
     const char *hosts, *addresses, *ports;
     bool has_service; /* pg_service.conf names the servers */
+    bool has_user;
 };
 
 static bool is_address(mk_str host)
@@ -102,6 +105,8 @@ static bool apply_conninfo_option(struct mk_config *config, struct postgres_sett
         lists->ports = o->val;
     else if (is_option(o, "service"))
         lists->has_service = true;
+    else if (is_option(o, "user"))
+        lists->has_user = true;
     else if (is_option(o, "sslrootcert") || is_option(o, "sslcert") || is_option(o, "sslkey"))
         mk_config_allow_path(config, s, "Server", mk_config_copy(config, mk_str_from_c(o->val)));
     else if (is_option(o, "client_encoding") && !mk_str_eq_nocase(mk_str_from_c(o->val), MK_STR("UTF8"))) {
@@ -109,6 +114,21 @@ static bool apply_conninfo_option(struct mk_config *config, struct postgres_sett
         return false;
     }
     return true;
+}
+
+/* The default user is that of the workers, as in libpq. A worker cannot look up its name, because the sandbox
+ * hides /etc/passwd. */
+static void set_default_user(struct mk_config *config, struct postgres_settings *s, const struct lists *lists)
+{
+    uid_t uid;
+    gid_t gid;
+    if (lists->has_user || lists->has_service || getenv("PGUSER") || getenv("PGSERVICE"))
+        return;
+    if (!mk_config_user(config, &uid, &gid))
+        uid = geteuid();
+    const struct passwd *user = getpwuid(uid);
+    if (user)
+        s->user = mk_config_copy(config, mk_str_from_c(user->pw_name));
 }
 
 bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings *s)
@@ -129,8 +149,10 @@ bool postgres_conninfo_parse(struct mk_config *config, struct postgres_settings 
     if (!lists.hosts && !lists.addresses)
         lists.hosts = getenv("PGHOST");
     is_valid = is_valid && fill_host_list(config, s, &lists);
-    if (is_valid)
+    if (is_valid) {
+        set_default_user(config, s, &lists);
         allow_ports(config, s, &lists);
+    }
     if (is_valid && s->host_list.has_names)
         mk_config_allow_resolver(config, s, "Server");
     PQconninfoFree(options);
