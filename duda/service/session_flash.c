@@ -10,8 +10,39 @@
 
 #define FLASH_NAME DUDA_SESSION_OWN "flash"
 
-/* Adds a message with the first free name: "\1flash0", "\1flash1" and so on. Its value is the category, a NUL
- * and the text. */
+/* Sets the first free name: "\1flash0", "\1flash1" and so on. */
+static int put_message(struct duda_session *to, mk_str value)
+{
+    for (unsigned i = 0; i < DUDA_FLASH_MAX; i++) {
+        mk_str name = duda_sprintf(to->d, FLASH_NAME "%u", i);
+        if (!name.p)
+            return -ENOMEM;
+        if (!duda_session_find_pair(to, name))
+            return duda_session_put_pair(to, name, value);
+    }
+    return -EMSGSIZE;
+}
+
+/* Returns 0; -ENOENT: there is no message. */
+static int drop_oldest_message(struct duda_session *from)
+{
+    if (!duda_session_find_pair(from, MK_STR(FLASH_NAME "0")))
+        return -ENOENT;
+    (void)duda_session_put_pair(from, MK_STR(FLASH_NAME "0"), MK_STR_NULL);
+    for (unsigned i = 1; i < DUDA_FLASH_MAX; i++) {
+        mk_str name = duda_sprintf(from->d, FLASH_NAME "%u", i),
+               earlier = duda_sprintf(from->d, FLASH_NAME "%u", i - 1);
+        if (!name.p || !earlier.p)
+            return -ENOMEM;
+        struct duda_session_pair *p = duda_session_find_pair(from, name);
+        if (p)
+            p->name = earlier;
+    }
+    return 0;
+}
+
+/* The value of a message is its category, a NUL and its text. A client that never opens a page must not make
+ * forms fail, so a new message replaces old ones. */
 static int add_message(struct duda_session *to, mk_str category, mk_str text)
 {
     char *p = duda_alloc(to->d, category.len + 1 + text.len);
@@ -21,14 +52,10 @@ static int add_message(struct duda_session *to, mk_str category, mk_str text)
     memcpy(p, category.p, category.len + 1);
     if (text.len)
         memcpy(p + category.len + 1, text.p, text.len);
-    for (unsigned i = 0; i < DUDA_FLASH_MAX; i++) {
-        mk_str name = duda_sprintf(to->d, FLASH_NAME "%u", i);
-        if (!name.p)
-            return -ENOMEM;
-        if (!duda_session_find_pair(to, name))
-            return duda_session_put_pair(to, name, value);
-    }
-    return -EMSGSIZE;
+    int e, dropped = 0;
+    while ((e = put_message(to, value)) == -EMSGSIZE && !dropped)
+        dropped = drop_oldest_message(to);
+    return dropped == -ENOMEM ? -ENOMEM : e;
 }
 
 int duda_flash(struct duda_ctx *d, const char *category, mk_str text)

@@ -377,12 +377,14 @@ def test_flash_message_survives_redirects_and_is_shown_once(people, store):
 
 
 @EVERYWHERE
-def test_flash_messages_keep_their_order_and_are_limited(people, store):
+def test_flash_messages_keep_their_order_and_replace_the_oldest(people, store):
     b = Browser(people(store))
-    for i in range(8):
+    for i in range(11):
         assert b.get(f"/tell?text={i}").status == 303
-    assert b.text("/tell?text=9") == "-90"
-    assert b.text("/read") == "".join(f"[|{i}]" for i in range(8))
+    assert b.text("/read") == "".join(f"[|{i}]" for i in range(3, 11))
+    for letter in "abc":
+        assert b.get("/tell?text=" + letter * 1000).status == 303
+    assert b.text("/read") == f"[|{'b' * 1000}][|{'c' * 1000}]"
     assert b.get("/tell?text=" + "x" * 2900).text == "-90\n"
     assert b.text("/read") == ""
 
