@@ -40,7 +40,14 @@ static int url(struct duda_ctx *d)
     return duda_printf(d, "%s %s %s %s\n", duda_client_ip(d).p, duda_scheme(d).p, host.p ? host.p : "none", full.p ? full.p : "none");
 }
 
-DUDA_SERVICE(reads, DUDA_GET("/tags", tags), DUDA_GET("/all", all), DUDA_GET("/headers", headers), DUDA_GET("/url/:name", url));
+static int count(struct duda_ctx *d)
+{
+    int64_t a = -1, b = -1;
+    bool has_a = duda_query_int(d, "a", &a), has_b = duda_query_int_or(d, "b b", 5, &b);
+    return duda_printf(d, "%d %lld %d %lld\n", has_a, (long long)a, has_b, (long long)b);
+}
+
+DUDA_SERVICE(reads, DUDA_GET("/count", count), DUDA_GET("/tags", tags), DUDA_GET("/all", all), DUDA_GET("/headers", headers), DUDA_GET("/url/:name", url));
 """
 
 
@@ -68,9 +75,24 @@ def server(lasting, request):
     ("x=1&t%61g=a+b&&tag=%26", "[a b][&]"),
     ("tags=1&atag=2&TAG=3", ""),
     ("tag=%zz", "[%zz]"),
+    ("tag=%41+%4", "[%41 %4]"),
+    ("tag=%4&tag=%", "[%4][%]"),
+    ("tag%=1&ta=2&tagg=3&tag=4&%74a%67=5&t+g=6&tag%00=7", "[4][5]"),
 ])
 def test_repeated_query_parameter_has_several_values(server, query, text):
     assert server.get(f"/shop/tags?{query}").text == text + "\n"
+
+
+@pytest.mark.parametrize("query, text", [
+    ("", "0 -1 1 5"),
+    ("a=12&b+b=-7", "1 12 1 -7"),
+    ("a=%31%32&b%20b=%2d7", "1 12 1 -7"),
+    ("a=&b+b=", "0 -1 0 -1"),
+    ("a=1+&b+b=%zz", "0 -1 0 -1"),
+    ("aa=1&b=2&a=9223372036854775808&b+b=9223372036854775807", "0 -1 1 9223372036854775807"),
+])
+def test_query_parameter_is_parsed_as_a_number(server, query, text):
+    assert server.get(f"/shop/count?{query}").text == text + "\n"
 
 
 @pytest.mark.parametrize("query, text", [
