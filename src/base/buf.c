@@ -52,8 +52,11 @@ void mk_buf_add_char(struct mk_buf *b, char c)
 
 void mk_buf_add_num(struct mk_buf *b, uint64_t n)
 {
-    if (mk_buf_reserve(b, mk_num_len(n)))
-        b->len += mk_num_write(b->p + b->len, n);
+    size_t len = mk_num_len(n);
+    if ((b->failed || b->cap - b->len < len) && !mk_buf_reserve(b, len))
+        return;
+    b->len += len;
+    mk_num_write_before(b->p + b->len, n);
 }
 
 /* Formats in temporary memory: vsnprintf() also writes a NUL, for which the buffer may have no space. */

@@ -17,7 +17,8 @@ static inline bool reserve_inline(struct mk_buf *out, size_t len)
     return MK_LIKELY(!out->failed && out->cap - out->len >= len) || mk_buf_reserve(out, len);
 }
 
-void mk_serialize_status_line(struct mk_buf *out, unsigned status)
+/* Apart from mk_serialize_status_line(), which needs no stack without this call. */
+MK_NOINLINE static void serialize_other_status_line(struct mk_buf *out, unsigned status)
 {
     char number[] = "000 ";
     mk_str line = mk_status_text(status);
@@ -32,6 +33,14 @@ void mk_serialize_status_line(struct mk_buf *out, unsigned status)
     at = put_text(at, line);
     put_text(at, MK_STR("\r\n"));
     out->len += len;
+}
+
+void mk_serialize_status_line(struct mk_buf *out, unsigned status)
+{
+    if (MK_LIKELY(status == 200))
+        mk_buf_put(out, MK_STR(VERSION "200 OK\r\n"));
+    else
+        serialize_other_status_line(out, status);
 }
 
 void mk_serialize_header(struct mk_buf *out, mk_str name, mk_str value)
@@ -49,13 +58,19 @@ void mk_serialize_header(struct mk_buf *out, mk_str name, mk_str value)
 
 void mk_serialize_header_num(struct mk_buf *out, mk_str name, uint64_t value)
 {
-    char digits[MK_NUM_MAX];
-    mk_serialize_header(out, name, mk_str_of(digits, mk_num_write(digits, value)));
+    size_t n_digits = mk_num_len(value), len = name.len + n_digits + 4;
+    if (!reserve_inline(out, len))
+        return;
+    char *at = put_text(out->p + out->len, name);
+    at = put_text(at, MK_STR(": ")) + n_digits;
+    mk_num_write_before(at, value);
+    put_text(at, MK_STR("\r\n"));
+    out->len += len;
 }
 
 void mk_serialize_head_end(struct mk_buf *out)
 {
-    mk_buf_add(out, MK_STR("\r\n"));
+    mk_buf_put(out, MK_STR("\r\n"));
 }
 
 void mk_serialize_last_chunk(struct mk_buf *out)
