@@ -1,27 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/num.h"
 
-bool mk_num_parse(mk_str s, uint64_t *out)
+enum { SAFE_DIGITS = 19 }; /* the largest number of digits that cannot overflow */
+
+/* Inlined into both callers. */
+static inline bool parse_num(mk_str s, uint64_t *out)
 {
     uint64_t n = 0;
     if (s.len == 0)
         return false;
     for (size_t i = 0; i < s.len; i++) {
-        unsigned digit = (unsigned)(s.p[i] - '0');
-        if (!mk_char_is_digit(s.p[i]))
+        unsigned digit = (unsigned char)s.p[i] - (unsigned)'0';
+        if (digit > 9)
             return false;
-        if (__builtin_mul_overflow(n, 10u, &n) || __builtin_add_overflow(n, digit, &n))
+        if (MK_LIKELY(i < SAFE_DIGITS))
+            n = n * 10 + digit;
+        else if (__builtin_mul_overflow(n, 10u, &n) || __builtin_add_overflow(n, digit, &n))
             return false;
     }
     *out = n;
     return true;
 }
 
+bool mk_num_parse(mk_str s, uint64_t *out)
+{
+    return parse_num(s, out);
+}
+
 bool mk_num_parse_int(mk_str s, int64_t *out)
 {
     bool is_negative = s.len > 0 && s.p[0] == '-';
     uint64_t n;
-    if (!mk_num_parse(mk_str_skip(s, is_negative), &n) || n > (uint64_t)INT64_MAX + is_negative)
+    if (is_negative)
+        s = mk_str_of(s.p + 1, s.len - 1);
+    if (!parse_num(s, &n) || n > (uint64_t)INT64_MAX + is_negative)
         return false;
     *out = is_negative ? (int64_t)(0 - n) : (int64_t)n;
     return true;
