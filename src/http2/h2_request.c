@@ -212,6 +212,19 @@ static bool admit_stream(struct mk_h2 *h2, uint32_t id, mk_str block)
     return false;
 }
 
+/* Has the beginning of the body arrived together with the head? Its handler then runs when that is parsed, so
+ * that it need not wait for a body that is already here. */
+static bool is_followed_by_data(const struct mk_h2_stream *s)
+{
+    mk_str in = mk_conn_input(s->h2->conn); /* starts with the frame that ends the head */
+    in = mk_str_skip(in, MK_H2_FRAME_HEAD + mk_h2_frame_parse(in).length);
+    if (in.len < MK_H2_FRAME_HEAD)
+        return false;
+    struct mk_h2_frame next = mk_h2_frame_parse(in);
+    return next.type == MK_H2_DATA && next.stream == s->id && next.length <= s->receive_window &&
+           next.length <= in.len - MK_H2_FRAME_HEAD;
+}
+
 static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
 {
     struct mk_conn_manager *manager = manager_of(h2);
@@ -237,6 +250,8 @@ static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
     unsigned bad = fill_request(s, &head, ends);
     if (status || bad)
         respond_with_error(s, status ? (unsigned)status : bad);
+    else if (!ends && is_followed_by_data(s))
+        mk_h2_stream_wake(s);
     else
         mk_h2_request_run(s);
 }

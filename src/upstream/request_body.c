@@ -3,17 +3,25 @@
 
 #include <errno.h>
 
-enum { TEXT_MAX = 16 * 1024 };
+enum {
+    TEXT_MAX = 16 * 1024,
+    ARRIVED_MAX = 2048, /* part of a streamed body that is sent together with the head */
+};
 
 /* ---- Receiving ---- */
+
+static bool body_is_streamed(const struct mk_request_body *b, int64_t length)
+{
+    bool wants_stream = b->mode == MK_REQUEST_BODY_STREAM ||
+                        (b->mode == MK_REQUEST_BODY_BUFFER_SMALL && length == MK_LENGTH_UNKNOWN);
+    return (wants_stream || b->is_held) && b->upgrade == MK_REQUEST_BODY_NO_UPGRADE;
+}
 
 /* The number of bytes to buffer in `text`. Before an upgrade, the whole body is buffered, because the tunnel
  * starts at its end. */
 static size_t body_text_size(const struct mk_request_body *b, int64_t length)
 {
-    bool is_streamed = b->mode == MK_REQUEST_BODY_STREAM ||
-                       (b->mode == MK_REQUEST_BODY_BUFFER_SMALL && length == MK_LENGTH_UNKNOWN);
-    if ((is_streamed || b->is_held) && b->upgrade == MK_REQUEST_BODY_NO_UPGRADE)
+    if (body_is_streamed(b, length))
         return 0;
     return length == MK_LENGTH_UNKNOWN ? TEXT_MAX : length <= TEXT_MAX ? (size_t)length : 0;
 }
@@ -62,9 +70,36 @@ static int body_receive_spool(struct mk_request_body *b)
     return e;
 }
 
+/* Takes what has arrived of a streamed body, often all of it, so that it is sent together with the head
+ * instead of in the next iteration of the loop. A client that waits for 100 Continue has sent nothing; reading
+ * would send it that response. */
+static int body_receive_arrived(struct mk_request_body *b, int64_t length)
+{
+    char arrived[ARRIVED_MAX];
+    ssize_t n = 1;
+    if (b->is_held || mk_request_header(b->request, MK_STR("Expect")).p)
+        return 0;
+    while (n > 0 && b->len < sizeof arrived) {
+        n = mk_request_read(b->request, arrived + b->len, sizeof arrived - b->len);
+        b->len += n > 0 ? (size_t)n : 0;
+    }
+    if (n < 0 && n != -EAGAIN)
+        return (int)n;
+    b->is_complete = n == 0;
+    if (b->is_complete && length != MK_LENGTH_UNKNOWN && b->len != (uint64_t)length)
+        return -EBADMSG;
+    b->text = b->len ? mk_request_alloc(b->request, b->len) : NULL;
+    if (b->text)
+        memcpy(b->text, arrived, b->len);
+    return b->len && !b->text ? -ENOMEM : 0;
+}
+
 int mk_request_body_receive(struct mk_request_body *b)
 {
-    bool has_more = b->mode == MK_REQUEST_BODY_BUFFER && mk_request_length(b->request);
+    int64_t length = mk_request_length(b->request);
+    if (length && body_is_streamed(b, length))
+        return body_receive_arrived(b, length);
+    bool has_more = b->mode == MK_REQUEST_BODY_BUFFER && length;
     int e = b->cap && !b->spool ? body_receive_text(b) : 0;
     return e || b->is_complete || !has_more ? e : body_receive_spool(b);
 }
@@ -146,9 +181,10 @@ void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_reques
     }
     options->length = mk_request_length(b->request);
     options->expects_continue = b->is_held;
-    if (b->is_complete && !needs_chunks)
+    bool is_streamed = body_is_streamed(b, options->length); /* its framing does not depend on timing */
+    if (b->is_complete && !needs_chunks && !is_streamed)
         options->length = (int64_t)(b->len + (b->spool ? mk_spool_length(b->spool) : 0));
-    if (b->is_complete && !b->spool && !needs_chunks) {
+    if (b->is_complete && !b->spool && options->length != MK_LENGTH_UNKNOWN) {
         options->body = mk_str_of(b->text, b->len);
     } else if (options->length) {
         options->body_source = b->is_complete ? &complete : &streamed;

@@ -4,9 +4,11 @@ import contextlib
 import json
 import socket
 import struct
+from types import SimpleNamespace
 
 import pytest
 
+import h2frames
 from backend import Backend, read_fields, response
 from monkey import PROTOCOLS
 
@@ -123,3 +125,28 @@ def test_proxy_early_refusal_with_reset_reaches_client(proxy, size, streamed):
                     c.more(b"x" * size)
                 got = c.read()
                 assert (got.status, got.text) == (413, "too much")
+
+
+FIRST_AND_UPLOAD = {
+    "h1": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"),
+    "h2": (h2frames.PREFACE + h2frames.settings() + h2frames.headers(1, h2frames.block_of(h2frames.request())),
+           h2frames.headers(3, h2frames.block_of(h2frames.request(method="POST", fields=[("content-length", "5")])), end=False) +
+           h2frames.data(3, b"hello", end=True))}
+
+
+@pytest.mark.parametrize("protocol", FIRST_AND_UPLOAD, indirect=True)
+def test_proxy_sends_streamed_body_that_arrives_with_head_in_one_write(proxy, protocol):
+    """The backend receives both together. The first request opens the connection to it."""
+    first, upload = FIRST_AND_UPLOAD[protocol]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = proxy(SimpleNamespace(address="127.0.0.1:%d" % listening.getsockname()[1]), "stream")
+        with socket.create_connection(server.addresses[0], timeout=20) as client:
+            client.sendall(first)
+            conn, _ = listening.accept()
+            with conn:
+                assert conn.recv(65536).startswith(b"GET ")
+                conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                client.sendall(upload)
+                received = conn.recv(65536)
+                conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    assert received.startswith(b"POST ") and received.endswith(b"\r\n\r\nhello"), received

@@ -17,6 +17,8 @@ struct mk_request {
     mk_str text;
     size_t arrived, read;
     bool lacks_memory, ends_early;
+    mk_str expect;
+    int error;
     const struct mk_header *trailers;
     size_t n_trailers;
     struct mk_spool spool;
@@ -36,6 +38,12 @@ void *mk_request_alloc(struct mk_request *r, size_t size)
     return r->lacks_memory ? NULL : memory;
 }
 
+mk_str mk_request_header(const struct mk_request *r, mk_str name)
+{
+    assert_str(name, "Expect");
+    return r->expect;
+}
+
 void mk_request_resume(struct mk_request *r)
 {
     r->n_resumed++;
@@ -45,6 +53,8 @@ ssize_t mk_request_read(struct mk_request *r, char *buffer, size_t cap)
 {
     mk_str rest = mk_str_first(mk_str_skip(mk_str_first(r->text, r->arrived), r->read), cap);
     r->n_reads++;
+    if (r->error)
+        return r->error;
     memcpy(buffer, rest.p, rest.len);
     r->read += rest.len;
     return rest.len || r->read == r->text.len || r->ends_early ? (ssize_t)rest.len : -EAGAIN;
@@ -193,10 +203,13 @@ static void request_body_streamed_is_read_after_handler_call(void **state)
     struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
     char buffer[4];
     (void)state;
+    r.arrived = 0;
     assert_true(mk_request_body_init(&b));
     assert_int_equal(mk_request_body_receive(&b), 0);
     struct mk_upstream_request_options options = attach(&b);
     assert_true(options.length == 5 && !options.body_source->rewind && !options.expects_continue);
+    r.arrived = 5;
+    r.n_reads = 0;
     assert_int_equal(pull(&options, buffer, 4), -EAGAIN);
     assert_true(r.n_reads == 0 && r.n_resumed == 1);
     b.is_readable = true;
@@ -204,6 +217,92 @@ static void request_body_streamed_is_read_after_handler_call(void **state)
     assert_int_equal(pull(&options, buffer, 4), 1);
     assert_int_equal(pull(&options, buffer, 4), 0);
     assert_int_equal(r.n_resumed, 1);
+}
+
+static void request_body_streamed_that_has_arrived_is_sent_at_once(void **state)
+{
+    struct mk_request r = request_with(5, MK_STR("hello"));
+    struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
+    (void)state;
+    assert_true(mk_request_body_init(&b));
+    assert_int_equal(mk_request_body_receive(&b), 0);
+    struct mk_upstream_request_options options = attach(&b);
+    assert_str(options.body, "hello");
+    assert_true(options.length == 5 && !options.body_source);
+}
+
+/* Whether a body has arrived yet does not change its framing. */
+static void request_body_streamed_of_unknown_length_keeps_it(void **state)
+{
+    struct mk_request r = request_with(MK_LENGTH_UNKNOWN, MK_STR("hello"));
+    struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
+    char buffer[9];
+    (void)state;
+    assert_true(mk_request_body_init(&b));
+    assert_int_equal(mk_request_body_receive(&b), 0);
+    struct mk_upstream_request_options options = attach(&b);
+    assert_int_equal(options.length, MK_LENGTH_UNKNOWN);
+    assert_int_equal(pull(&options, buffer, sizeof buffer), 5);
+    assert_int_equal(pull(&options, buffer, sizeof buffer), 0);
+    assert_true(options.body_source->rewind(options.body_source_ctx) && r.n_resumed == 0);
+}
+
+static void request_body_streamed_continues_where_the_arrived_part_ends(void **state)
+{
+    const size_t arrived[] = {1, 2047, 2048, 2049, TEXT_MAX};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(arrived); i++) {
+        struct mk_request r = request_with(MK_LENGTH_UNKNOWN, long_body());
+        struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
+        char got[sizeof long_text + 1];
+        size_t len = 0;
+        ssize_t n;
+        r.arrived = arrived[i];
+        assert_true(mk_request_body_init(&b));
+        assert_int_equal(mk_request_body_receive(&b), 0);
+        struct mk_upstream_request_options options = attach(&b);
+        assert_int_equal(options.length, MK_LENGTH_UNKNOWN);
+        while ((n = pull(&options, got + len, 1000)) > 0)
+            len += (size_t)n;
+        assert_int_equal(len, arrived[i] < 2048 ? arrived[i] : 2048);
+        assert_true(n == -EAGAIN && r.n_resumed == 1);
+        r.arrived = r.text.len;
+        b.is_readable = true;
+        while ((n = pull(&options, got + len, sizeof got - len)) > 0)
+            len += (size_t)n;
+        assert_true(n == 0 && len == sizeof long_text);
+        assert_memory_equal(got, long_text, len);
+    }
+}
+
+static void request_body_streamed_with_expect_is_not_read_early(void **state)
+{
+    struct mk_request r = request_with(5, MK_STR("hello"));
+    struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
+    (void)state;
+    r.expect = MK_STR("100-continue");
+    assert_true(mk_request_body_init(&b));
+    assert_int_equal(mk_request_body_receive(&b), 0);
+    assert_true(r.n_reads == 0 && attach(&b).body_source);
+}
+
+static void request_body_streamed_reports_errors_of_the_arrived_part(void **state)
+{
+    struct {
+        bool lacks_memory, ends_early;
+        int error, expected;
+    } cases[] = {{true, false, 0, -ENOMEM}, {false, true, 0, -EBADMSG}, {false, false, -E2BIG, -E2BIG}};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct mk_request r = request_with(5, MK_STR("hello"));
+        struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
+        r.arrived = 2;
+        r.lacks_memory = cases[i].lacks_memory;
+        r.ends_early = cases[i].ends_early;
+        r.error = cases[i].error;
+        assert_true(mk_request_body_init(&b));
+        assert_int_equal(mk_request_body_receive(&b), cases[i].expected);
+    }
 }
 
 static void request_body_buffer_small_streams_large_bodies(void **state)
@@ -321,6 +420,11 @@ int main(void)
         cmocka_unit_test(request_body_client_error_is_reported),
         cmocka_unit_test(request_body_init_without_memory_fails),
         cmocka_unit_test(request_body_streamed_is_read_after_handler_call),
+        cmocka_unit_test(request_body_streamed_that_has_arrived_is_sent_at_once),
+        cmocka_unit_test(request_body_streamed_of_unknown_length_keeps_it),
+        cmocka_unit_test(request_body_streamed_continues_where_the_arrived_part_ends),
+        cmocka_unit_test(request_body_streamed_with_expect_is_not_read_early),
+        cmocka_unit_test(request_body_streamed_reports_errors_of_the_arrived_part),
         cmocka_unit_test(request_body_buffer_small_streams_large_bodies),
         cmocka_unit_test(request_body_with_expect_continue_waits_for_backend),
         cmocka_unit_test(request_body_trailers_are_filtered_and_need_chunks),
