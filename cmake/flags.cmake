@@ -13,15 +13,18 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(MK_OPTIMIZE speed CACHE STRING "What optimized builds are compiled for: speed, or size")
 set_property(CACHE MK_OPTIMIZE PROPERTY STRINGS speed size)
+# Options of code that is small before fast, with comparisons in place of tables of jumps, and of code that every request executes.
+set(MK_SMALL_CODE -Os -fno-jump-tables)
+set(MK_FAST_CODE -O2 -fjump-tables)
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-Oz MK_KNOWS_OZ) # gcc 12 and clang
+if(MK_KNOWS_OZ)
+  set(MK_SMALL_CODE -Oz -fno-jump-tables)
+endif()
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 if(MK_OPTIMIZE STREQUAL "size")
-  include(CheckCCompilerFlag)
-  check_c_compiler_flag(-Oz MK_KNOWS_OZ) # gcc 12 and clang
-  if(MK_KNOWS_OZ)
-    set(CMAKE_C_FLAGS_RELEASE "-Oz -DNDEBUG")
-  else()
-    set(CMAKE_C_FLAGS_RELEASE "-Os -DNDEBUG")
-  endif()
+  list(JOIN MK_SMALL_CODE " " CMAKE_C_FLAGS_RELEASE)
+  string(APPEND CMAKE_C_FLAGS_RELEASE " -DNDEBUG")
 endif()
 
 add_library(mk_flags INTERFACE)
@@ -33,6 +36,8 @@ if(CMAKE_SIZEOF_VOID_P EQUAL 4)
   # Files above 2 GB, and dates after January 2038.
   target_compile_definitions(mk_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
 endif()
+include(CheckSymbolExists)
+check_symbol_exists(__GLIBC__ features.h MK_IS_GLIBC)
 # Headers that only some C libraries have.
 check_include_file(execinfo.h MK_HAS_EXECINFO)
 if(NOT MK_HAS_EXECINFO)
@@ -79,6 +84,9 @@ if(MK_HARDEN)
   target_compile_options(mk_flags INTERFACE ${protector} -fno-strict-aliasing
     $<$<AND:$<NOT:$<BOOL:${MK_SANITIZE}>>,$<NOT:$<CONFIG:Debug>>>:-D_FORTIFY_SOURCE=2>)
   target_link_options(mk_flags INTERFACE LINKER:-z,relro,-z,now,-z,noexecstack)
+  if(CMAKE_EXE_LINKER_FLAGS MATCHES "-static( |$)" AND NOT MK_IS_GLIBC)
+    target_link_options(mk_flags INTERFACE LINKER:-z,norelro) # musl protects only what it relocates; up to 8 KB of padding
+  endif()
   include(CheckPIESupported)
   check_pie_supported(LANGUAGES C)
 endif()
@@ -120,10 +128,10 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
     target_link_options(mk_flags INTERFACE -flto-partition=one -ffunction-sections -fdata-sections)
   endif()
   if(MK_OPTIMIZE STREQUAL "size")
-    # Arrays without the alignment that speeds up vector loops, comparisons in place of tables of jumps, and segments
-    # that share pages: read-only data is in the segment of the code.
+    # Arrays without the alignment that speeds up vector loops, and segments that share pages: read-only data is in the
+    # segment of the code.
     check_c_compiler_flag(-malign-data=abi MK_KNOWS_ALIGN_DATA)
-    target_compile_options(mk_flags INTERFACE -fno-jump-tables $<$<BOOL:${MK_KNOWS_ALIGN_DATA}>:-malign-data=abi>)
+    target_compile_options(mk_flags INTERFACE $<$<BOOL:${MK_KNOWS_ALIGN_DATA}>:-malign-data=abi>)
     target_link_options(mk_flags INTERFACE LINKER:-z,noseparate-code)
   endif()
   # Half of the relocations are gone when they are packed.
@@ -143,6 +151,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
   check_c_compiler_flag(-mstringop-strategy=libcall MK_KNOWS_STRINGOP)
   if(MK_KNOWS_STRINGOP)
     set(MK_NO_REP -mstringop-strategy=libcall)
+    list(APPEND MK_FAST_CODE ${MK_NO_REP})
   endif()
   # A linker that cannot do it for this processor ignores it, and says so.
   set(CMAKE_REQUIRED_LINK_OPTIONS LINKER:-z,pack-relative-relocs)

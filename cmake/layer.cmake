@@ -75,9 +75,9 @@ function(mk_hot name)
   if(NOT TARGET mk_${name} OR MK_OPTIMIZE STREQUAL "size") # its library is not there, or nothing is built for speed
     return()
   endif()
-  target_compile_options(mk_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+  target_compile_options(mk_${name} PRIVATE "$<$<CONFIG:Release>:${MK_SMALL_CODE}>")
   foreach(file IN LISTS ARGN)
     set_source_files_properties(${CMAKE_SOURCE_DIR}/src/${name}/${file}.c PROPERTIES COMPILE_OPTIONS
-      "$<$<CONFIG:Release>:-O2>;$<$<CONFIG:Release>:${MK_NO_REP}>")
+      "$<$<CONFIG:Release>:${MK_FAST_CODE}>")
   endforeach()
 endfunction()

@@ -27,8 +27,7 @@ static bool is_overridden(const struct variable_list *l, mk_str name)
     return false;
 }
 
-static inline __attribute__((always_inline)) void add_variable(struct variable_list *l, mk_str name,
-                                                               mk_str value)
+static void add_variable(struct variable_list *l, mk_str name, mk_str value)
 {
     if (value.p && (!l->options->n_overrides || !is_overridden(l, name)))
         l->at[l->n++] = (struct mk_header){name, value};
