@@ -132,7 +132,7 @@ def faulty(monkey, tmp_path):
     if not RELEASE.exists():
         pytest.skip("the release program is not built")
     (tmp_path / "faults.c").write_text(FAULTS)
-    (tmp_path / "short.conf").write_text("[SERVER]\n    WatchdogTimeout 2s\n")
+    (tmp_path / "short.conf").write_text("[SERVER]\n    WatchdogTimeout 5s\n")
     server = monkey(args=["run", "-p", "0", "-i", tmp_path / "short.conf", tmp_path / "faults.c"], program=RELEASE,
                     environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
     server.allow("worker", "crashed", "free\\(\\)", "answers 503")

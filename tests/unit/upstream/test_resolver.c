@@ -40,23 +40,31 @@ static void resolve_to(const char *a, const char *b)
     resolved[1] = b;
 }
 
-/* Listens on another address with the port of the first server. */
-static void listen_at(unsigned i, const char *address)
+/* Listens on another address with the port of the first server. Returns -1 if another program uses it. */
+static int listen_at(const char *address)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(servers[0].port)};
     assert_int_equal(inet_pton(AF_INET, address, &at.sin_addr), 1);
-    listening[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listening[i], (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(listening[i], 64), 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0)
+        mk_fd_close(&fd);
+    assert_true(fd < 0 || listen(fd, 64) == 0);
+    return fd;
 }
 
 static void setup(void)
 {
-    upstream_setup(1);
+    unsigned n = 0;
+    upstream_init(1);
+    while ((listening[1] = listen_at("127.0.0.2")) < 0) {
+        upstream_fini();
+        assert_true(++n < 20);
+        upstream_init(1);
+    }
+    harness_defer(upstream_teardown, NULL);
     servers[0].host = MK_STR("name.example");
     settings.resolve_ms = 60000;
     worker.has_threads = true;
-    listen_at(1, "127.0.0.2");
 }
 
 static struct backend_stats info(void)
