@@ -333,12 +333,15 @@ MK_API bool mk_config_error_log_is_json(const struct mk_config *config);
 
 /**
  * In master_start(): delays the start of the workers of this configuration until `ready` returns 0. The
- * master calls `ready` about 30 times a second while it returns -EAGAIN, and does its other work in between,
- * so `ready` must not block. Any other value is an error and rejects the configuration; report it as in
- * load(). `ready` is no longer called after unload(). Returns false, and reports the error, if out of memory.
+ * master calls `ready` at once, whenever the descriptor `fd` is readable, and after `timeout_ms`, until it
+ * returns a value other than -EAGAIN. The master does its other work in between, so `ready` must not block.
+ * Any value other than 0 and -EAGAIN is an error and rejects the configuration, and so does -EAGAIN after the
+ * timeout; report it as in load(). `ready` may also be called at other times, but not after unload().
+ * Keep `fd` open until `ready` has returned its last value. Returns false, and reports the error, if out
+ * of memory, or if the descriptor cannot be polled or belongs to another wait.
  */
-MK_API bool mk_config_wait_ready(struct mk_config *config, int (*ready)(struct mk_config *config, void *data),
-                                 void *data);
+MK_API bool mk_config_wait_ready(struct mk_config *config, int fd, uint32_t timeout_ms,
+                                 int (*ready)(struct mk_config *config, void *data), void *data);
 /** In load(): returns true if another process has just loaded this configuration without errors. If so, skip
  * checks that are slow or may hang, because this process is serving requests. */
 MK_API bool mk_config_was_validated(const struct mk_config *config);

@@ -254,33 +254,20 @@ static int report_not_serving(struct mk_config *c, const struct isolate_group *g
     return g->wait.has_served ? -ETIMEDOUT : 0;
 }
 
-/* Checks that the workers serve, after the supervisor has confirmed that the group's server runs. */
-static int check_scoreboard(struct mk_config *c, const struct isolate_group *g)
-{
-    struct isolate_scoreboard *scoreboard = g->record->scoreboard;
-    if (isolate_scoreboard_has_version(scoreboard, g->wait.version, true))
-        return 0;
-    return isolate_scoreboard_has_version(scoreboard, g->wait.version, false)
-               ? -EAGAIN
-               : report_not_serving(c, g, false);
-}
-
 /* Returns 0 if the master need not wait any longer, -EAGAIN if it must, or an error that was reported. The
- * master polls this function, and does other work in between. */
+ * master calls it when the supervisor has replied. */
 static int is_group_ready(struct mk_config *config, void *data)
 {
     struct isolate_group *g = data;
     struct isolate_supervisor_reply answer;
-    bool is_late = isolate_process_now_ms() > g->wait.end_ms;
-    if (!g->wait.is_done) {
-        ssize_t n = recv(g->record->control_fd, &answer, sizeof answer, MSG_DONTWAIT);
-        bool is_pending = n < 0 && (errno == EAGAIN || errno == EINTR);
-        if (!is_pending && (n != (ssize_t)sizeof answer || !answer.serves))
-            return report_not_serving(config, g, false);
-        g->wait.is_done = !is_pending;
-    }
-    int e = g->wait.is_done ? check_scoreboard(config, g) : -EAGAIN;
-    return e == -EAGAIN && is_late ? report_not_serving(config, g, true) : e;
+    bool is_late = isolate_process_now_ms() >= g->wait.end_ms;
+    ssize_t n = recv(g->record->control_fd, &answer, sizeof answer, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return is_late ? report_not_serving(config, g, true) : -EAGAIN;
+    /* The group's server serves; but the configuration may be an earlier one, if it has rejected this one. */
+    bool serves = n == (ssize_t)sizeof answer && answer.serves &&
+                  isolate_scoreboard_has_version(g->record->scoreboard, g->wait.version);
+    return serves ? 0 : report_not_serving(config, g, false);
 }
 
 static bool report_start_error(struct mk_config *c, const struct isolate_group *g, int e)
@@ -344,14 +331,16 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
     g->log_is_json = mk_config_error_log_is_json(config);
     r->users++;
     g->wait.has_served = isolate_scoreboard_is_serving(r->scoreboard);
-    g->wait.end_ms = isolate_process_now_ms() + (g->wait.has_served ? RELOAD_MS : FIRST_MS);
+    uint32_t patience_ms = g->wait.has_served ? RELOAD_MS : FIRST_MS;
+    g->wait.end_ms = isolate_process_now_ms() + patience_ms;
     g->config = config;
     e = apply_group_config(g);
     g->config = NULL;
     if (e == -ECANCELED)
         return false;
     e = e ? e : add_statistics(config, g);
-    return e ? report_start_error(config, g, e) : mk_config_wait_ready(config, is_group_ready, g);
+    return e ? report_start_error(config, g, e)
+             : mk_config_wait_ready(config, r->control_fd, patience_ms, is_group_ready, g);
 }
 
 /* ---- Stopping ---- */

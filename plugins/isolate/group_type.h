@@ -51,7 +51,6 @@ struct isolate_wait {
     uint64_t version;
     int64_t end_ms;
     bool has_served; /* the group has already served an earlier configuration */
-    bool is_done;
 };
 
 /* A group in one configuration. */

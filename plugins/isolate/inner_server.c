@@ -109,7 +109,7 @@ struct worker {
     struct isolate_scoreboard *scoreboard;
 };
 
-/* Called when the loop runs, and thus every plugin has started. */
+/* Called when every plugin has started, and before the worker reports to its master that it serves. */
 static void mark_worker_up(void *ctx)
 {
     struct worker *w = ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting, running and stopping. */
+#include <poll.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,18 +14,21 @@
 #include "lib/server_certificate.h"
 #include "lib/setting_check.h"
 #include "lib/worker_wakeup.h"
+#include "os/fd.h"
 #include "setup/plugins.h"
 #include "setup/worker_channels.h"
 
-enum { TEXT_MAX = 8 << 20, AWAIT_NS = 10000000 };
+enum { TEXT_MAX = 8 << 20 };
 
 /* ---- Listening sockets ---- */
 
 static bool wait_plugins_ready(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     mk_err e;
-    while ((e = mk_plugins_poll_ready(g, report)) == -EAGAIN)
-        nanosleep(&(struct timespec){.tv_nsec = AWAIT_NS}, NULL);
+    while ((e = mk_plugins_check_ready(g, report)) == -EAGAIN)
+        (void)poll(&(struct pollfd){.fd = g->ready_fd, .events = POLLIN}, 1,
+                   (int)mk_plugins_ready_timeout_ms(g));
+    mk_fd_close(&g->ready_fd);
     return !e;
 }
 

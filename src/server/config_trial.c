@@ -11,7 +11,7 @@
 #include "setup/plugins.h"
 #include "setup/shared_state.h"
 
-enum { TRIAL_S = 60, SPARE_MS = 1000, ASK_MS = 32, PROBLEMS_MAX = 256 * 1024 };
+enum { TRIAL_S = 60, SPARE_MS = 1000, PROBLEMS_MAX = 256 * 1024 };
 
 static void set_timer(struct mk_config_trial *a, struct mk_timer *t, uint32_t after_ms)
 {
@@ -102,8 +102,11 @@ static void on_trial_timeout(struct mk_timer *t)
 static void release_generation(struct mk_config_trial *a)
 {
     mk_timer_stop(&a->prepare_timer);
-    if (a->generation)
-        mk_arena_fini(&a->arena);
+    if (!a->generation)
+        return;
+    mk_loop_remove(a->loop, a->generation->ready_fd);
+    mk_fd_close(&a->generation->ready_fd);
+    mk_arena_fini(&a->arena);
     a->generation = NULL;
 }
 
@@ -114,18 +117,26 @@ static void finish_preparing(struct mk_config_trial *a, bool ok)
     a->on_over(a);
 }
 
-static void poll_plugins_ready(struct mk_config_trial *a)
+static void check_plugins_ready(struct mk_config_trial *a)
 {
-    mk_err e = mk_plugins_poll_ready(a->generation, &a->report);
+    mk_err e = mk_plugins_check_ready(a->generation, &a->report);
     if (e == -EAGAIN)
-        set_timer(a, &a->prepare_timer, ASK_MS);
+        set_timer(a, &a->prepare_timer, mk_plugins_ready_timeout_ms(a->generation));
     else
         finish_preparing(a, !e);
 }
 
-static void on_poll_timer(struct mk_timer *t)
+static void on_prepare_timeout(struct mk_timer *t)
 {
-    poll_plugins_ready(MK_CONTAINER(t, struct mk_config_trial, prepare_timer));
+    check_plugins_ready(MK_CONTAINER(t, struct mk_config_trial, prepare_timer));
+}
+
+static void on_plugin_event(struct mk_fd_watch *w, uint32_t events)
+{
+    struct mk_config_trial *a = MK_CONTAINER(w, struct mk_config_trial, prepare_watch);
+    (void)events;
+    if (a->generation)
+        check_plugins_ready(a);
 }
 
 void mk_config_trial_prepare_plugins(struct mk_config_trial *a, struct mk_config_generation *g)
@@ -133,8 +144,9 @@ void mk_config_trial_prepare_plugins(struct mk_config_trial *a, struct mk_config
     a->generation = g;
     mk_arena_init(&a->arena, NULL);
     mk_conf_report_init(&a->report, &a->arena);
-    if (mk_plugins_start_in_master(g, &a->report))
-        poll_plugins_ready(a);
+    if (mk_plugins_start_in_master(g, &a->report) &&
+        (g->ready_fd < 0 || !mk_loop_add(a->loop, g->ready_fd, &a->prepare_watch, EPOLLIN)))
+        check_plugins_ready(a);
     else
         finish_preparing(a, false);
 }
@@ -144,9 +156,10 @@ void mk_config_trial_prepare_plugins(struct mk_config_trial *a, struct mk_config
 void mk_config_trial_init(struct mk_config_trial *a, struct mk_loop *loop,
                           const struct mk_config_source *origin)
 {
-    *a = (struct mk_config_trial){.loop = loop, .origin = origin, .problems_fd = -1};
+    *a = (struct mk_config_trial){
+        .loop = loop, .origin = origin, .problems_fd = -1, .prepare_watch = {.on_ready = on_plugin_event}};
     mk_timer_init(&a->trial_timer, on_trial_timeout);
-    mk_timer_init(&a->prepare_timer, on_poll_timer);
+    mk_timer_init(&a->prepare_timer, on_prepare_timeout);
 }
 
 void mk_config_trial_stop(struct mk_config_trial *a)

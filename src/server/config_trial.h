@@ -11,6 +11,7 @@
 struct mk_config_trial {
     struct mk_loop *loop;
     struct mk_timer trial_timer, prepare_timer;
+    struct mk_fd_watch prepare_watch;
     const struct mk_config_source *origin;
     pid_t pid;       /* pid of the trial; 0: none */
     bool is_late;    /* the trial was killed because it took too long */

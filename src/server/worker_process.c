@@ -18,6 +18,7 @@
 #include "setup/program_rules.h"
 #include "worker/control.h"
 #include "worker/subprocess.h"
+#include "worker/worker_async.h"
 #include "worker/worker_messages.h"
 
 enum { MESSAGES_MAX = 64 /* per iteration */, READY_MS = 5000 };
@@ -198,6 +199,8 @@ static mk_err watch_signals_and_master(struct worker_process *p, const struct mk
     mk_err e = mk_loop_add(&p->worker.loop, p->signal_fd, &p->signals, EPOLLIN);
     if (!e && p->control_fd >= 0)
         e = mk_loop_add(&p->worker.loop, p->control_fd, &p->control, EPOLLIN);
+    if (!e) /* before the master learns that the worker serves */
+        mk_worker_run_posts(&p->worker);
     if (!e && p->control_fd >= 0)
         e = send_ready(p->control_fd);
     return e;

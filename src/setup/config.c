@@ -8,8 +8,10 @@
 #include <monkey/sized.h>
 #include <monkey/spool.h>
 #include <monkey/trace.h>
+#include <sys/epoll.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "conf/bind.h"
 #include "conf/path.h"
 #include "conf/suggest.h"
@@ -365,13 +367,31 @@ bool mk_config_was_validated(const struct mk_config *c)
     return c->generation->tried;
 }
 
-bool mk_config_wait_ready(struct mk_config *c, int (*ready)(struct mk_config *c, void *data), void *data)
+static mk_err add_readiness_check(struct mk_config_generation *g, struct mk_readiness_check *check)
 {
-    struct mk_readiness_check **end = &c->generation->awaits;
+    struct mk_readiness_check **end = &g->awaits;
+    if (g->ready_fd < 0)
+        g->ready_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (g->ready_fd < 0 ||
+        epoll_ctl(g->ready_fd, EPOLL_CTL_ADD, check->fd, &(struct epoll_event){.events = EPOLLIN}) < 0)
+        return mk_err_last();
     while (*end)
         end = &(*end)->next;
-    *end = mk_config_alloc(c, sizeof **end);
-    if (*end)
-        **end = (struct mk_readiness_check){.by = c->plugin, .ready = ready, .data = data};
-    return *end;
+    *end = check;
+    return 0;
+}
+
+bool mk_config_wait_ready(struct mk_config *c, int fd, uint32_t timeout_ms,
+                          int (*ready)(struct mk_config *c, void *data), void *data)
+{
+    struct mk_readiness_check *check = mk_config_alloc(c, sizeof *check);
+    if (!check)
+        return false;
+    *check = (struct mk_readiness_check){
+        .by = c->plugin, .fd = fd, .end_ms = mk_clock_ms() + timeout_ms, .ready = ready, .data = data};
+    mk_err e = add_readiness_check(c->generation, check);
+    if (e)
+        mk_config_error(c, NULL, NULL, "the plugin `%s` cannot wait for a descriptor: %s",
+                        c->plugin->object.plugin->name, mk_err_text(e));
+    return !e;
 }

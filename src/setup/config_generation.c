@@ -273,6 +273,7 @@ struct mk_config_generation *mk_config_generation_load(const struct mk_config_so
         report->no_memory = true;
         return NULL;
     }
+    g->ready_fd = -1;
     mk_arena_init(&g->arena, NULL);
     mk_map_init(&g->sections_by_settings, &g->arena);
     mk_conf_report_watch_arena(report, &g->arena);
@@ -303,6 +304,7 @@ void mk_config_generation_free(struct mk_config_generation *g)
         mk_vhost_config_close(g, s);
     mk_logset_close(&g->logs);
     mk_worker_channels_close(g);
+    mk_fd_close(&g->ready_fd);
     size_t n = mk_plugins_detach_objects(g, objects);
     mk_arena_fini(&g->arena);
     for (size_t i = 0; i < n; i++)

@@ -151,6 +151,8 @@ struct mk_config;
 struct mk_readiness_check {
     struct mk_readiness_check *next;
     const struct mk_loaded_plugin *by;
+    int fd; /* belongs to the plugin */
+    uint64_t end_ms;
     int (*ready)(struct mk_config *config, void *data);
     void *data;
 };
@@ -200,6 +202,7 @@ struct mk_config_generation {
     struct mk_certificate_list *certificate_list; /* NULL: no plugin shows it */
     struct mk_file_watch *watched;                /* a change to these files reloads the configuration */
     struct mk_readiness_check *awaits;            /* pending checks */
+    int ready_fd; /* epoll instance with the descriptors of the pending checks; -1: none */
     struct mk_stat_source_entry *stat_sources;
     bool tried;          /* another process has just loaded the configuration without errors */
     uint64_t serial;     /* number that the master assigns when it starts the workers; 0: none

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/plugins.h"
 
+#include <sys/epoll.h>
+
+#include "base/clock.h"
 #include "connection/conn_manager_type.h"
 #include "setup/config.h"
 #include "web/redirect.h"
@@ -299,20 +302,25 @@ bool mk_plugins_start_in_master(struct mk_config_generation *g, struct mk_conf_r
     return report->n_errors == n_errors && !report->no_memory;
 }
 
+/* ---- Waiting until plugins are ready ---- */
+
 /* Returns 0, -EAGAIN, or an error after reporting it. */
 static mk_err check_plugin_ready(struct mk_config_generation *g, const struct mk_readiness_check *a,
                                  struct mk_conf_report *report)
 {
     struct mk_config c = {.generation = g, .report = report, .plugin = a->by};
     size_t n_errors = report->n_errors;
+    bool is_late = mk_clock_ms() >= a->end_ms;
     int e = a->ready(&c, a->data);
-    if (e == -EAGAIN)
+    if (e == -EAGAIN && !is_late)
         return e;
+    (void)epoll_ctl(g->ready_fd, EPOLL_CTL_DEL, a->fd, NULL);
+    e = e == -EAGAIN ? -ETIMEDOUT : e;
     report_hook_failure(&c, "start", n_errors, e);
     return e;
 }
 
-mk_err mk_plugins_poll_ready(struct mk_config_generation *g, struct mk_conf_report *report)
+mk_err mk_plugins_check_ready(struct mk_config_generation *g, struct mk_conf_report *report)
 {
     mk_err e = 0;
     for (struct mk_readiness_check **at = &g->awaits; *at && (!e || e == -EAGAIN);) {
@@ -324,4 +332,12 @@ mk_err mk_plugins_poll_ready(struct mk_config_generation *g, struct mk_conf_repo
         e = one ? one : e;
     }
     return e;
+}
+
+uint32_t mk_plugins_ready_timeout_ms(const struct mk_config_generation *g)
+{
+    uint64_t now = mk_clock_ms(), end = now + INT32_MAX;
+    for (const struct mk_readiness_check *a = g->awaits; a; a = a->next)
+        end = a->end_ms < end ? a->end_ms : end;
+    return end > now ? (uint32_t)(end - now) : 0;
 }

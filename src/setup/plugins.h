@@ -13,9 +13,10 @@ void mk_plugins_configure_hosts(struct mk_config_generation *g, struct mk_conf_r
 /* Calls master_start() of each plugin, in the master and before the workers of the generation start. False: a
  * plugin failed, and the error was reported. */
 bool mk_plugins_start_in_master(struct mk_config_generation *g, struct mk_conf_report *report) MK_MUST_USE;
-/* Polls the conditions that plugins passed to mk_config_wait_ready(). Returns 0; -EAGAIN: poll again soon; or
- * an error after reporting it. */
-mk_err mk_plugins_poll_ready(struct mk_config_generation *g, struct mk_conf_report *report) MK_MUST_USE;
+/* Checks the conditions of mk_config_wait_ready(). Returns 0; -EAGAIN: call again when g->ready_fd is readable,
+ * and at latest after mk_plugins_ready_timeout_ms(); or an error after reporting it. */
+mk_err mk_plugins_check_ready(struct mk_config_generation *g, struct mk_conf_report *report) MK_MUST_USE;
+uint32_t mk_plugins_ready_timeout_ms(const struct mk_config_generation *g);
 /* Calls unload() of each plugin. The code of the plugins must stay loaded until the arena of the generation
  * is freed, because its cleanups may call that code. mk_plugins_detach_objects() returns how many objects to
  * close after that. */

@@ -7,6 +7,8 @@
 #include "worker/worker_type.h"
 
 mk_err mk_worker_async_init(struct mk_worker *w) MK_MUST_USE;
+/* Runs the calls that were posted so far. */
+void mk_worker_run_posts(struct mk_worker *w);
 /* Runs all pending calls; none runs afterwards. */
 void mk_worker_async_fini(struct mk_worker *w);
 

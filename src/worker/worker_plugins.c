@@ -60,10 +60,15 @@ int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx)
     return mk_post_queue_push(&w->inbox, fn, ctx);
 }
 
+void mk_worker_run_posts(struct mk_worker *w)
+{
+    mk_post_queue_run(&w->inbox);
+}
+
 static void on_wakeup(struct mk_loop *loop)
 {
     struct mk_worker *w = MK_CONTAINER(loop, struct mk_worker, loop);
-    mk_post_queue_run(&w->inbox);
+    mk_worker_run_posts(w);
     if (w->on_wakeup)
         w->on_wakeup(w);
 }

@@ -118,6 +118,13 @@ def test_plugin_that_cannot_start_is_reported(refused, what, code, said):
     assert re.search(said, refused(code, plugins=load("fails_in_phase"), top=f"[FAIL]\n    What {what}\n"))
 
 
+@pytest.mark.processes("to a program it is a mistake like others")
+def test_plugin_that_is_not_ready_in_time_is_reported(refused):
+    said = refused(1, plugins=load("fails_in_phase"), top="[FAIL]\n    What late\n")
+    assert "the plugin `fails-in-phase` cannot start: Connection timed out" in said
+    assert "call 2" in said and "call 5" not in said, said  # at the start and at the timeout, perhaps a clock tick too early
+
+
 @pytest.mark.parametrize("what", ["load", "host", "master", "later", "worker"])
 def test_plugin_that_cannot_start_on_reload_keeps_old_configuration(monkey, site, what):
     site.add("a", "old")

@@ -4,15 +4,17 @@
 #include <monkey/plugin.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-enum what { NOTHING, LOAD, HOST, MASTER, WORKER, ROUTE, LOAD_CRASH, HOST_EXIT, LATER };
+enum what { NOTHING, LOAD, HOST, MASTER, WORKER, ROUTE, LOAD_CRASH, HOST_EXIT, LATER, LATE };
 
 struct fail_config {
     enum what what;
 };
 
-static const char *const words[] = {"nothing", "load",  "host", "master", "worker",
-                                    "route",   "crash", "exit", "later",  NULL};
+static const char *const words[] = {"nothing", "load", "host",  "master", "worker", "route",
+                                    "crash",   "exit", "later", "late",   NULL};
 
 static const struct mk_conf_key keys[] = {
     {.name = "What",
@@ -62,17 +64,39 @@ static int host(struct mk_config *config, struct mk_vhost *h, void *data, void *
     return if_it_is(data, HOST);
 }
 
-/* Succeeds only after a few polls. */
+static int event_fd; /* readable after the first call of await() */
+static unsigned n_calls;
+
+/* Is ready in the second call, which follows an event; if LATE, there is no event, and it is never ready. */
 static int await(struct mk_config *config, void *data)
 {
-    static int n_polls;
-    (void)config;
-    return ++n_polls % 3 ? -EAGAIN : if_it_is(data, LATER);
+    n_calls++;
+    if (if_it_is(data, LATE))
+        mk_config_warn(config, NULL, NULL, "call %u", n_calls);
+    else if (n_calls == 2)
+        return if_it_is(data, LATER);
+    else if (eventfd_write(event_fd, 1) < 0)
+        return -errno;
+    return -EAGAIN;
 }
 
 static int master_start(struct mk_config *config, void *data)
 {
-    return mk_config_wait_ready(config, await, data) ? if_it_is(data, MASTER) : -ENOMEM;
+    uint32_t timeout_ms = if_it_is(data, LATE) ? 400 : 60000;
+    n_calls = 0;
+    event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event_fd < 0)
+        return -errno;
+    return mk_config_wait_ready(config, event_fd, timeout_ms, await, data) ? if_it_is(data, MASTER)
+                                                                           : -ECANCELED;
+}
+
+static void unload(void *data)
+{
+    (void)data;
+    if (event_fd > 0)
+        close(event_fd);
+    event_fd = 0;
 }
 
 static int worker_start(struct mk_worker *worker, void *data)
@@ -87,6 +111,7 @@ MK_PLUGIN(fails_in_phase) = {
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
     .load = load,
     .host = host,
+    .unload = unload,
     .master_start = master_start,
     .worker_start = worker_start,
 };
