@@ -454,10 +454,19 @@ static bool add_allow_header(struct mk_exchange *x)
     return value.p && mk_response_add_header_unchecked(&x->response, MK_STR("Allow"), value);
 }
 
+/* Has the last handler looked for content to read, and found none? Then routes for other methods do not make the path
+ * known: those for uploads match every path. */
+static bool found_nothing_to_read(const struct mk_exchange *x)
+{
+    unsigned reads = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD);
+    return x->request.route && x->request.route->handler->methods & reads &&
+           reads & MK_METHOD_BIT(x->request.target->method);
+}
+
 /* No route responded: unknown path (404), or method not allowed (405)? */
 static void respond_without_handler(struct mk_exchange *x)
 {
-    bool path_known = x->allowed != 0;
+    bool path_known = x->allowed != 0 && !found_nothing_to_read(x);
     x->allowed |= METHODS_ALWAYS_ALLOWED;
     if (x->request.target->method == MK_METHOD_UNKNOWN) {
         set_error_response(x, 501);

@@ -48,6 +48,17 @@ def names(folder):
 
 # ---- Uploads ----
 
+@pytest.mark.parametrize("sections", ["", "    Listing off\n[ROUTES]\n    /* static\n    /* dirlisting-upload\n",
+                                      "    Listing off\n[ROUTES]\n    /* dirlisting-upload\n    /* static\n"])
+def test_missing_files_are_not_found(uploads, site, sections):
+    server = uploads(sections=sections)
+    for method, target in (("GET", "/none"), ("HEAD", "/none"), ("GET", "/in/none/"), ("GET", "/favicon.ico?a")):
+        reply = server.get(target, method)
+        assert reply.status == 404 and "Allow" not in reply, (method, target)
+    assert server.get("/none", "PUT").status == 405
+    assert set(server.get("/none", "OPTIONS").tokens("Allow")) == {"get", "head", "post", "options"}
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 def test_files_are_stored_and_listed(uploads, site):
     server = uploads()
