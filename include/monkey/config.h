@@ -425,8 +425,8 @@ struct mk_program {
      * another value */
     bool takes_script;
     const char *const *arguments; /**< exactly these after argv[0], ended by NULL; NULL: any */
-    /** the only permitted variables, each `NAME`, `NAME*` for all names that begin so, or `NAME=VALUE` for this
-     * value only; ended by NULL. NULL: any, such as LD_PRELOAD */
+    /** the only permitted variables, each `NAME`, `NAME*` for all names that begin so except HTTP_PROXY, or
+     * `NAME=VALUE` for this value only; ended by NULL. NULL: any, such as LD_PRELOAD */
     const char *const *variables;
 };
 
@@ -443,8 +443,10 @@ static inline void mk_config_allow_program(struct mk_config *config, const void 
     mk_config_allow_program_sized(config, section, key, program, sizeof *program);
 }
 /** Only in host(), and while the handler of a route is bound: allows workers to start all programs in the folders
- * of this virtual host (DocumentRoot, Alias, UserDir), with any arguments and variables. */
-MK_API void mk_config_allow_scripts(struct mk_config *config);
+ * of this virtual host (DocumentRoot, Alias, UserDir), with any arguments and these `variables` (see struct
+ * mk_program). Unless it is NULL, SCRIPT_FILENAME is the file name of the program, and PATH_TRANSLATED, if set, is in
+ * such a folder. */
+MK_API void mk_config_allow_scripts(struct mk_config *config, const char *const *variables);
 
 #ifdef __cplusplus
 }

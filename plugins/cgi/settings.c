@@ -410,14 +410,16 @@ static bool collect_variables(struct mk_config *config, struct cgi_settings *s)
     return true;
 }
 
-/* A worker that an attacker controls must not start an interpreter with PERL5OPT, PYTHONPATH or the like. */
+/* A worker that an attacker controls must not start a script or an interpreter with LD_PRELOAD, PERL5OPT or the like. */
 static bool list_permitted_variables(struct mk_config *config, struct cgi_settings *s)
 {
-    static const char *const usual[] = {
-        "AUTH_TYPE",       "CONTENT_*",    "DOCUMENT_ROOT",   "GATEWAY_INTERFACE",
-        "HTTPS",           "HTTP_*",       "PATH=" CGI_PATH,  "PATH_INFO",
-        "PATH_TRANSLATED", "QUERY_STRING", "REDIRECT_STATUS", "REMOTE_*",
-        "REQUEST_*",       "SCRIPT_*",     "SERVER_*",        "SSL_*"};
+    static const char *const usual[] = {"AUTH_TYPE",           "CONTENT_*",       "DOCUMENT_ROOT",
+                                        "GATEWAY_INTERFACE",   "HTTPS",           "HTTP_*",
+                                        "PATH=" CGI_PATH,      "PATH_INFO",       "PATH_TRANSLATED",
+                                        "QUERY_STRING",        "REDIRECT_STATUS", "REMOTE_*",
+                                        "REQUEST_*",           "SCRIPT_*",        "SERVER_*",
+                                        "SSL_CIPHER",          "SSL_CLIENT_*",    "SSL_PROTOCOL",
+                                        "SSL_SESSION_RESUMED", "SSL_TLS_SNI"};
     size_t n = sizeof usual / sizeof *usual;
     s->permitted = mk_config_alloc(config, (n + s->n_variables + 1) * sizeof *s->permitted);
     if (!s->permitted)
@@ -471,7 +473,10 @@ bool cgi_settings_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
     struct cgi_route *r = mk_conf_ctx_alloc(ctx, sizeof *r);
     mk_str program, more;
     *data = r;
-    mk_config_allow_scripts(mk_conf_ctx_config(ctx));
+    const struct cgi_settings *s = get_settings(mk_conf_ctx_config(ctx));
+    if (!s)
+        return false;
+    mk_config_allow_scripts(mk_conf_ctx_config(ctx), s->permitted);
     if (!r || !mk_conf_ctx_word(ctx, &words, &program) || !mk_conf_ctx_word(ctx, &words, &r->type) ||
         !mk_conf_ctx_word(ctx, &words, &more))
         return false;
@@ -485,8 +490,6 @@ bool cgi_settings_bind(const struct mk_conf_ctx *ctx, mk_str words, void **data)
     r->interpreter = in;
     if (!in || !parse_program(ctx, program, in, 0))
         return false;
-    const struct cgi_settings *s = get_settings(mk_conf_ctx_config(ctx));
-    if (s)
-        allow_interpreter(mk_conf_ctx_config(ctx), s, NULL, in);
-    return s;
+    allow_interpreter(mk_conf_ctx_config(ctx), s, NULL, in);
+    return true;
 }

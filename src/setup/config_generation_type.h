@@ -85,6 +85,13 @@ struct mk_sandbox_reason {
     struct mk_conf_source_pos at;
 };
 
+/* Workers may start the programs in the folders of a host. */
+struct mk_script_permission {
+    struct mk_script_permission *next;
+    struct mk_sandbox_reason reason;
+    const char *const *variables; /* see struct mk_program */
+};
+
 /* A host, with the settings and sections that it was built from. */
 struct mk_vhost_config {
     struct mk_vhost host;
@@ -97,9 +104,9 @@ struct mk_vhost_config {
     const struct mk_tls_on_demand *on_demand; /* NULL: none */
     const struct mk_vhosts *hosts;            /* virtual hosts of the first address of this host */
     struct mk_plugin_sections sections;
-    struct mk_map *declared_routes;          /* see mk_config_declare_route(); NULL: none */
-    struct mk_sandbox_reason starts_scripts; /* see mk_config_allow_scripts(); without a section: no */
-    bool spools;                             /* one of its routes spools request bodies */
+    struct mk_map *declared_routes;       /* see mk_config_declare_route(); NULL: none */
+    struct mk_script_permission *scripts; /* see mk_config_allow_scripts(); NULL: none */
+    bool spools;                          /* one of its routes spools request bodies */
     bool has_conflict; /* another host has the same name or is also the default; already reported */
     struct mk_vhost_config *next;
 };
@@ -135,6 +142,7 @@ struct mk_sandbox_rule {
     int fd;        /* open folder of the server, used instead of `path`; -1: none */
     uint16_t port; /* TCP port to connect or bind to; 0: all ports */
     const struct mk_program *program; /* NULL: all programs in the folder, or none */
+    const char *const *variables;     /* of all programs in the folder; see struct mk_program */
     /* Allows the files of the C library or of OpenSSL; NULL for other permissions. */
     mk_err (*allow_library_files)(struct mk_sandbox *box);
     struct mk_sandbox_reason reason;

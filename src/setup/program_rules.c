@@ -54,12 +54,19 @@ static bool are_arguments_allowed(const struct program_query *q, const struct mk
     return !allowed || !*arguments;
 }
 
+/* Would the variable make HTTP clients in the program use a proxy? No header becomes this variable. */
+static bool is_proxy_setting(const char *variable)
+{
+    return strncmp(variable, "HTTP_PROXY=", strlen("HTTP_PROXY=")) == 0;
+}
+
 static bool is_variable_allowed(const char *const *allowed, const char *variable)
 {
     for (; *allowed; allowed++) {
         size_t len = strlen(*allowed);
         bool is_fixed = strchr(*allowed, '=');
-        if (!is_fixed && len && (*allowed)[len - 1] == '*' && strncmp(variable, *allowed, len - 1) == 0)
+        if (!is_fixed && len && (*allowed)[len - 1] == '*' && strncmp(variable, *allowed, len - 1) == 0 &&
+            !is_proxy_setting(variable))
             return true;
         if (strncmp(variable, *allowed, len) == 0 && variable[len] == (is_fixed ? '\0' : '='))
             return true;
@@ -90,27 +97,45 @@ static bool is_fixed_variable(const char *const *allowed, const char *variable)
 }
 
 /* An interpreter such as php-cgi takes the script from SCRIPT_FILENAME, or else from PATH_TRANSLATED, and ignores its
- * arguments. The administrator may have set the variables. */
-static bool are_script_variables_allowed(const struct program_query *q, const struct mk_program *p)
+ * arguments, also if it is named in the first line of a script. The administrator may have set the variables. */
+static bool are_script_variables_allowed(const struct program_query *q, const char *const *allowed,
+                                         const char *script)
 {
     const mk_str script_filename = MK_STR("SCRIPT_FILENAME="), path_translated = MK_STR("PATH_TRANSLATED=");
-    char *const *last = q->argv;
     bool has_script = false, ok = true;
-    while (last[1])
-        last++;
     for (char *const *v = q->envp; *v; v++) {
         mk_str variable = mk_str_from_c(*v), value;
-        bool is_fixed = is_fixed_variable(p->variables, *v);
+        bool is_fixed = is_fixed_variable(allowed, *v);
         if (mk_str_starts(variable, script_filename)) {
             value = mk_str_skip(variable, script_filename.len);
             has_script = true;
-            ok = ok && (is_fixed || mk_str_eq(value, mk_str_from_c(*last)));
+            ok = ok && (is_fixed || mk_str_eq(value, mk_str_from_c(script)));
         } else if (mk_str_starts(variable, path_translated)) {
             value = mk_str_skip(variable, path_translated.len);
             ok = ok && (is_fixed || is_translated_path_allowed(q, value));
         }
     }
     return has_script && ok;
+}
+
+static const char *last_argument(char *const *argv)
+{
+    while (argv[1])
+        argv++;
+    return *argv;
+}
+
+static bool is_program_allowed(const struct program_query *q, const struct mk_program *p)
+{
+    return are_arguments_allowed(q, p) && are_variables_allowed(p->variables, q->envp) &&
+           (!p->takes_script || are_script_variables_allowed(q, p->variables, last_argument(q->argv)));
+}
+
+/* A file in a folder of scripts may have any arguments. */
+static bool is_script_allowed(const struct program_query *q, const char *const *variables)
+{
+    return !variables || (are_variables_allowed(variables, q->envp) &&
+                          are_script_variables_allowed(q, variables, q->argv[0]));
 }
 
 static mk_err match_rule(const struct mk_sandbox_rule *rule, void *ctx)
@@ -120,10 +145,8 @@ static mk_err match_rule(const struct mk_sandbox_rule *rule, void *ctx)
     if (q->is_allowed || rule->what != MK_SANDBOX_START_PROGRAMS ||
         (p && p->is_only_in_first_worker && q->worker != 0))
         return 0;
-    q->is_allowed =
-        !q->argv || (is_path_allowed(rule, mk_str_from_c(q->argv[0])) &&
-                     (!p || (are_arguments_allowed(q, p) && are_variables_allowed(p->variables, q->envp) &&
-                             (!p->takes_script || are_script_variables_allowed(q, p)))));
+    q->is_allowed = !q->argv || (is_path_allowed(rule, mk_str_from_c(q->argv[0])) &&
+                                 (p ? is_program_allowed(q, p) : is_script_allowed(q, rule->variables)));
     return 0;
 }
 
@@ -171,11 +194,18 @@ void mk_config_allow_program_sized(struct mk_config *c, const void *section, con
                                                   .program = copy});
 }
 
-void mk_config_allow_scripts(struct mk_config *c)
+void mk_config_allow_scripts(struct mk_config *c, const char *const *variables)
 {
     MK_ASSERT(c->site);
-    if (c->site->starts_scripts.section.len)
+    struct mk_script_permission **at = &c->site->scripts;
+    for (; *at; at = &(*at)->next)
+        if ((*at)->variables == variables)
+            return;
+    struct mk_script_permission *p = mk_config_alloc(c, sizeof *p);
+    if (!p)
         return;
     want_spawner(c);
-    c->site->starts_scripts = mk_sandbox_rules_find_reason(c, NULL, NULL);
+    p->reason = mk_sandbox_rules_find_reason(c, NULL, NULL);
+    p->variables = variables;
+    *at = p;
 }

@@ -130,11 +130,12 @@ static void visit_root(struct rule_visitor *v, const struct mk_root *root, const
         return;
     rule.reason = reason_in(s->section, s->section->table, key);
     visit_rule(v, &rule);
-    if (!s->starts_scripts.section.len)
-        return;
     rule.what = MK_SANDBOX_START_PROGRAMS;
-    rule.reason = s->starts_scripts;
-    visit_rule(v, &rule);
+    for (const struct mk_script_permission *p = s->scripts; p; p = p->next) {
+        rule.reason = p->reason;
+        rule.variables = p->variables;
+        visit_rule(v, &rule);
+    }
 }
 
 static void visit_host_folders(struct rule_visitor *v, const struct mk_vhost_config *s)

@@ -115,10 +115,57 @@ static void program_in_folders_of_host_is_allowed(void **state)
     site.host.root = (struct mk_root){.fd = 0, .path = "/srv/www"};
     g.sites = &site;
     assert_false(may_start("/srv/www/a.cgi", NULL, NULL));
-    mk_config_allow_scripts(&config);
+    mk_config_allow_scripts(&config, NULL);
     assert_true(mk_program_rules.need_spawner(&g, 3));
     assert_true(may_start("/srv/www/a.cgi", NULL, "A=b"));
     assert_false(may_start("/srv/wwx/a.cgi", NULL, NULL));
+}
+
+/* PERL5OPT, LD_PRELOAD and the like make any script run other code, and php-cgi, in the first line of a script, runs
+ * SCRIPT_FILENAME. */
+static void script_gets_only_permitted_variables(void **state)
+{
+    (void)state;
+    static const char *const variables[] = {"HTTP_*", "LANG=C", "SCRIPT_*", "PATH_TRANSLATED", NULL};
+    static const char *const more[] = {"MORE", "HTTP_PROXY=http://a/", "SCRIPT_*", NULL};
+    const struct mk_conf_table table = {.section = "HOST"};
+    const struct mk_conf_section section = {.name = MK_STR("HOST"), .table = &table};
+    site.section = &section;
+    site.host.root = (struct mk_root){.fd = 0, .path = "/srv/www"};
+    g.sites = &site;
+    mk_config_allow_scripts(&config, variables);
+    static const char *const good[] = {"HTTP_HOST=a", "HTTP_PROXY_AUTHORIZATION=a", "LANG=C",
+                                       "SCRIPT_NAME=/a.cgi", "PATH_TRANSLATED=/srv/www/a"};
+    static const char *const bad[] = {"PERL5OPT=-Ma",
+                                      "LD_PRELOAD=/tmp/a.so",
+                                      "BASH_ENV=/tmp/a",
+                                      "PYTHONPATH=/tmp",
+                                      "LANG=a",
+                                      "HTTP_PROXY=http://evil/",
+                                      "MORE=a",
+                                      "SCRIPT_FILENAME=/tmp/evil.php",
+                                      "PATH_TRANSLATED=/tmp/evil.php"};
+    char *argv[] = {(char[]){"/srv/www/a.cgi"}, (char[]){"word"}, NULL};
+    char *envp[] = {(char[]){"SCRIPT_FILENAME=/srv/www/a.cgi"}, NULL, NULL};
+    for (size_t i = 0; i < MK_LEN(good); i++) {
+        envp[1] = (char *)(uintptr_t)good[i];
+        assert_true(mk_program_rules.allow(&g, 0, argv, envp));
+    }
+    for (size_t i = 0; i < MK_LEN(bad); i++) {
+        envp[1] = (char *)(uintptr_t)bad[i];
+        assert_false(mk_program_rules.allow(&g, 0, argv, envp));
+    }
+    assert_false(mk_program_rules.allow(&g, 0, argv, envp + 2));
+    mk_config_allow_scripts(&config, variables);
+    mk_config_allow_scripts(&config, more);
+    assert_true(site.scripts->next && !site.scripts->next->next);
+    static const char *const others[] = {"MORE=a", "HTTP_PROXY=http://a/"};
+    for (size_t i = 0; i < MK_LEN(others); i++) {
+        envp[1] = (char *)(uintptr_t)others[i];
+        assert_true(mk_program_rules.allow(&g, 0, argv, envp));
+    }
+    envp[1] = (char[]){"HTTP_PROXY=http://evil/"};
+    assert_false(mk_program_rules.allow(&g, 0, argv, envp));
 }
 
 /* A compromised worker writes any message to its spawner. */
@@ -140,7 +187,7 @@ static void interpreter_starts_only_scripts_of_hosts(void **state)
     char *envp[] = {(char[]){"HTTP_HOST=a"}, (char[]){"LANG=a*"}, (char[]){"SCRIPT_FILENAME=/srv/www/a.pl"},
                     NULL};
     assert_false(mk_program_rules.allow(&g, 0, argv, envp));
-    mk_config_allow_scripts(&config);
+    mk_config_allow_scripts(&config, NULL);
     assert_true(mk_program_rules.allow(&g, 0, argv, envp));
     static const char *const forged[] = {"-eexec",    "/tmp/a.pl", "/srv/www/../a.pl", "/srv/www", "a.pl",
                                          "/bin/perl", ""};
@@ -184,7 +231,7 @@ static void interpreter_gets_the_same_script_in_its_variables(void **state)
     site.section = &section;
     site.host.root = (struct mk_root){.fd = 0, .path = "/srv/www"};
     g.sites = &site;
-    mk_config_allow_scripts(&config);
+    mk_config_allow_scripts(&config, NULL);
     mk_config_allow_program(
         &config, NULL, NULL,
         &(struct mk_program){
@@ -236,6 +283,7 @@ int main(void)
         fixture_test(program_of_first_worker_is_refused_in_others, setup, NULL),
         fixture_test(program_folder_is_not_left, setup, NULL),
         fixture_test(program_in_folders_of_host_is_allowed, setup, NULL),
+        fixture_test(script_gets_only_permitted_variables, setup, NULL),
         fixture_test(interpreter_starts_only_scripts_of_hosts, setup, NULL),
         fixture_test(interpreter_gets_the_same_script_in_its_variables, setup, NULL),
         fixture_test(program_rules_are_described, setup, NULL),
