@@ -71,7 +71,7 @@ static enum token next_token(mk_str *rest, mk_str *out)
 static bool is_date_format(mk_str format)
 {
     for (size_t i = 0; i < format.len; i++)
-        if (format.p[i] == '%' && (++i == format.len || !strchr("AaBbdeHIjMmpSYy%", format.p[i])))
+        if (format.p[i] == '%' && (++i == format.len || !strchr("AaBbdeFHIjMmpRSTYy%", format.p[i])))
             return false;
     return true;
 }
@@ -88,7 +88,8 @@ static const char *check_arguments(const struct filter *f, const struct duda_tem
     if (f->id == DUDA_FILTER_NUMBER && call->n_args == 2 && call->args[1].len != 2)
         return "the second argument of `number` consists of the thousands and the decimal separator: \",.\"";
     if (f->id == DUDA_FILTER_DATE && call->n_args && !is_date_format(call->args[0]))
-        return "the format of `date` may contain %A %a %B %b %d %e %H %I %j %M %m %p %S %Y %y and %%";
+        return "the format of `date` may contain %A %a %B %b %d %e %F %H %I %j %M %m %p %R %S %T %Y %y and "
+               "%%";
     return NULL;
 }
 
@@ -298,6 +299,9 @@ static void write_time_part(struct mk_buf *out, char c, const struct tm *t)
     case 'e':
         mk_buf_addf(out, "%d", t->tm_mday);
         break;
+    case 'F':
+        mk_buf_addf(out, "%04d-%02d-%02d", t->tm_year + 1900, t->tm_mon + 1, t->tm_mday);
+        break;
     case 'H':
         mk_buf_addf(out, "%02d", t->tm_hour);
         break;
@@ -316,8 +320,14 @@ static void write_time_part(struct mk_buf *out, char c, const struct tm *t)
     case 'p':
         mk_buf_addf(out, "%s", t->tm_hour < 12 ? "AM" : "PM");
         break;
+    case 'R':
+        mk_buf_addf(out, "%02d:%02d", t->tm_hour, t->tm_min);
+        break;
     case 'S':
         mk_buf_addf(out, "%02d", t->tm_sec);
+        break;
+    case 'T':
+        mk_buf_addf(out, "%02d:%02d:%02d", t->tm_hour, t->tm_min, t->tm_sec);
         break;
     case 'Y':
         mk_buf_addf(out, "%04d", t->tm_year + 1900);

@@ -46,7 +46,8 @@ extern "C" {
  * - `default "TEXT"` is TEXT if the value is missing, null, or an empty string or list
  * - `number [D ["SEP"]]` writes a number in groups of three digits, with D decimals; SEP contains the two
  *   separators, by default ",."
- * - `date ["FORMAT"]` formats a timestamp, or seconds since 1970, in UTC like strftime()
+ * - `date ["FORMAT"]` formats a timestamp, or seconds since 1970, in UTC like strftime(); by
+ *   default, FORMAT is "%F", such as 2026-11-30
  * - `asset` is the URL of an asset: `{{asset "app.css"}}` or `{{file | asset}}`
  *
  * Escaping for HTML protects the content of elements and of quoted attributes, but no other context. Inside

@@ -248,9 +248,10 @@ static void template_filters_change_values(void **state)
         {"{\"a\":9007199254740993,\"b\":1e300}", "{{a | number}} {{b | number 0 | truncate 6}}",
          "9,007,199,254,740,993 1,000\xe2\x80\xa6", NULL},
         {"{\"t\":0,\"u\":1709210096,\"v\":-1}",
-         "{{t | date}} {{u | date \"%A %a %B %b %d %e %H %I %j %M %m %p %S %Y %y %%\"}} {{v | date '%Y-%m-%d "
-         "%H:%M:%S'}}",
-         "1970-01-01 Thursday Thu February Feb 29 29 12 12 060 34 02 PM 56 2024 24 % 1969-12-31 23:59:59",
+         "{{t | date}} {{u | date \"%A %a %B %b %d %e %H %I %j %M %m %p %S %Y %y %%\"}} {{v | date '%F "
+         "%T %R'}}",
+         "1970-01-01 Thursday Thu February Feb 29 29 12 12 060 34 02 PM 56 2024 24 % 1969-12-31 23:59:59 "
+         "23:59",
          NULL},
         {"{\"a\":\"</script>&\",\"m\":{\"k\":[1,null,\"\\u2028\"]}}",
          "{{{a | json}}} {{a | json}} {{{m | json}}} {{{n | json}}}",
@@ -378,8 +379,8 @@ static void template_errors_have_positions(void **state)
                  "decimal separator: \",.\"");
     expect_wrong(
         "{{a | date \"%Q\"}}", NULL, false, -EINVAL,
-        "page, line 1, column 1: the format of `date` may contain %A %a %B %b %d %e %H %I %j %M %m %p "
-        "%S %Y %y and %%");
+        "page, line 1, column 1: the format of `date` may contain %A %a %B %b %d %e %F %H %I %j %M %m %p "
+        "%R %S %T %Y %y and %%");
     expect_wrong("{{a | default \"x}}", NULL, false, -EINVAL,
                  "page, line 1, column 1: the quote is not closed");
     expect_wrong("{{asset \"app.css\" b}}", NULL, false, -EINVAL,
