@@ -22,6 +22,7 @@
 #include "service/scheduler.h"
 #include "service/service_entry.h"
 #include "service/session_config.h"
+#include "service/setting_paths.h"
 #include "service/share.h"
 #include "service/span.h"
 #include "service/start_tasks.h"
@@ -162,6 +163,15 @@ static bool is_supported(const struct duda_service *service)
            duda_routes_are_supported(service->routes);
 }
 
+static bool load_settings(struct mk_config *config, const struct duda_service *service,
+                          struct duda_service_ref *owner)
+{
+    const struct mk_conf_table *table = service->plugin->sections ? service->plugin->sections[0] : NULL;
+    void *settings = table ? mk_config_settings(config, table) : NULL;
+    owner->settings = settings;
+    return !settings || duda_setting_paths_resolve(config, table, settings);
+}
+
 int duda_service_load(const struct duda_service *service, struct mk_config *config, void **data)
 {
     if (!is_supported(service)) {
@@ -185,10 +195,9 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
         !duda_metrics_load(config, service, &service_entry->has.metrics))
         return -EINVAL;
     service_entry->table = duda_route_table_new(config, service, &duda->data_checks);
-    if (service->plugin->sections && service->plugin->sections[0])
-        service_entry->has.settings = mk_config_settings(config, service->plugin->sections[0]);
     *data = service_entry;
-    bool ok = duda_symbolizer_add_object(config, &duda->sources, service) && service_entry->table &&
+    bool ok = load_settings(config, service, &service_entry->has) &&
+              duda_symbolizer_add_object(config, &duda->sources, service) && service_entry->table &&
               duda_render_load_templates(config, service, &service_entry->templates) &&
               duda_assets_load(config, service, service_entry->table, &service_entry->assets) &&
               duda_translations_load(config, service, &service_entry->has.translations);

@@ -225,7 +225,9 @@ static int save_as(struct duda_ctx *d, int fd, uint64_t offset, uint64_t size, c
     int e = copy_and_link(d, fd, offset, size, path);
     if (!e || e == -EEXIST || duda_cancelled(d))
         return e;
-    return duda_reason(d, hide_path_error(e), "the content cannot be saved as %s: %s%s", path, strerror(-e),
+    return duda_reason(d, hide_path_error(e), "the content cannot be saved as %s: %s%s%s", path, strerror(-e),
+                       path[0] == '/' ? ""
+                                      : " (a relative path starts at the working directory of the server)",
                        duda_denied_path_hint(e, true));
 }
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service's own configuration section, with typed keys and secrets."""
+import shutil
+
 import pytest
 
 import services
@@ -69,3 +71,106 @@ def test_invalid_values_are_rejected(monkey, shop, tmp_path, line, message):
     server.exit_code = 3
     server.wait()
     server.err.wait_for(message)
+
+
+PATHS = r"""
+#define DUDA_SETTINGS files_table
+#include <duda.h>
+
+struct files {
+    mk_str uploads, manual, other;
+};
+static const struct mk_conf_key files_keys[] = {
+    {.name = "Uploads", .type = MK_CONF_TEXT, MK_CONF_AT(struct files, uploads), .flags = MK_CONF_WRITES, .default_value = "up"},
+    {.name = "Manual", .type = MK_CONF_TEXT, MK_CONF_AT(struct files, manual), .flags = MK_CONF_READS},
+    {.name = "Other", .type = MK_CONF_TEXT, MK_CONF_AT(struct files, other), .default_value = "other"},
+};
+static const struct mk_conf_table files_table = {
+    .section = "FILES", .keys = files_keys, .n = MK_LEN(files_keys), .size = sizeof(struct files)};
+
+static int save(struct duda_ctx *d)
+{
+    const struct files *files = duda_settings(d);
+    mk_str path = duda_sprintf(d, "%s/%s", files->uploads.p, duda_param(d, "name").p);
+    int e = duda_body_save(d, path.p);
+    return e ? e : duda_printf(d, "%s\n", path.p);
+}
+
+static int load(struct duda_ctx *d)
+{
+    return duda_send_file_from(d, ((const struct files *)duda_settings(d))->uploads.p, duda_param(d, "name"));
+}
+
+static int manual(struct duda_ctx *d)
+{
+    return duda_send_file_from(d, ((const struct files *)duda_settings(d))->manual.p, MK_STR("a.txt"));
+}
+
+static int other(struct duda_ctx *d)
+{
+    return duda_puts(d, ((const struct files *)duda_settings(d))->other.p);
+}
+
+static int relative(struct duda_ctx *d)
+{
+    return duda_body_save(d, "no-such-folder/x");
+}
+
+DUDA_SERVICE(files, DUDA_PUT("/up/:name", save), DUDA_GET("/up/:name", load), DUDA_GET("/manual", manual), DUDA_GET("/other", other),
+             DUDA_PUT("/relative", relative));
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return services.build(tmp_path_factory.mktemp("files"), "files", PATHS)
+
+
+@pytest.mark.parametrize("section", ["[FILES]\n", "[FILES]\n    Uploads ./up\n"])
+def test_paths_are_absolute_and_permitted(monkey, files, section, tmp_path):
+    """Relative paths begin at the folder of the configuration file."""
+    (tmp_path / "up").mkdir()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.txt").write_text("manual")
+    server = monkey(plugins=[files], top=section + "    Manual docs\n")
+    assert server.get("/up/a", "PUT", body=b"content").text == f"{tmp_path}/up/a\n"
+    assert server.get("/up/a").text == "content" and (tmp_path / "up/a").read_text() == "content"
+    assert server.get("/manual").text == "manual"
+    assert server.get("/other").text == "other", "a text without the flags stays as it is"
+    assert server.get("/relative", "PUT", body=b"x").status == 500
+    server.err.wait_for("no-such-folder/x: No such file or directory .a relative path starts at the working directory")
+
+
+def test_missing_folder_is_an_error(monkey, files):
+    server = monkey(plugins=[files], top="[FILES]\n    Uploads none\n", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    server.err.wait_for("there is no folder `/.*/none`: create it")
+
+
+TESTS = r"""
+#include <duda/test.h>
+
+DUDA_TEST(one)
+{
+    duda_expect_status(t, duda_test_send(t, &(struct duda_test_request){.method = "PUT", .target = "/up/a", .body = MK_STR("x")}), 200);
+    duda_expect_text(t, duda_test_get(t, "/up/a").body, "x");
+}
+
+DUDA_TEST(two)
+{
+    duda_expect_status(t, duda_test_get(t, "/up/a"), 404);
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler here")
+def test_tests_write_into_their_own_folder(run, tmp_path, tmp_path_factory):
+    (tmp_path / "up").mkdir()
+    (tmp_path / "files.c").write_text(PATHS)
+    (tmp_path / "files_test.c").write_text(TESTS)
+    (tmp_path / "files.conf").write_text("[FILES]\n    Uploads up\n")
+    done = run("test", "-i", tmp_path / "files.conf", tmp_path / "files_test.c",
+               environment={"XDG_CACHE_HOME": str(tmp_path_factory.getbasetemp() / "cache"), "TMPDIR": "/tmp"})
+    assert done.code == 0 and "2 tests passed" in done.out, done
+    assert not list((tmp_path / "up").iterdir())

@@ -17,17 +17,23 @@ extern "C" {
  *     #define DUDA_SETTINGS shop_table
  *     #include <duda.h>
  *
- *     struct shop { uint32_t items_max; mk_str key; };
+ *     struct shop { uint32_t items_max; mk_str key, photos; };
  *     static const struct mk_conf_key shop_keys[] = {
  *         {.name = "ItemsMax", .type = MK_CONF_NUM, MK_CONF_AT(struct shop, items_max),
  *          .default_value = "100"},
  *         {.name = "Key", .type = MK_CONF_CUSTOM, MK_CONF_AT(struct shop, key), .parse = duda_secret,
  *          .syntax = DUDA_SECRET_SYNTAX},
+ *         {.name = "Photos", .type = MK_CONF_TEXT, MK_CONF_AT(struct shop, photos), .flags = MK_CONF_WRITES},
  *     };
  *     static const struct mk_conf_table shop_table = {
  *         .section = "SHOP", .keys = shop_keys, .n = MK_LEN(shop_keys), .size = sizeof(struct shop)};
  *
  *     const struct shop *shop = duda_settings(d);
+ *
+ * The value of a key of type MK_CONF_TEXT with the flag MK_CONF_READS or MK_CONF_WRITES is a path, relative to the
+ * folder of the configuration file; the member contains the absolute path. The sandbox then permits the workers to
+ * read it or, with MK_CONF_WRITES, to create files in this folder, which must exist. During `monkey test`, the latter is an
+ * empty folder of the test.
  */
 MK_API const void *duda_settings(struct duda_ctx *d);
 

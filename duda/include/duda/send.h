@@ -76,13 +76,22 @@ MK_API duda_verdict duda_send_file(struct duda_ctx *d, mk_str path) MK_API_MUST_
  *
  * Return the result from the handler: 0, 304, or 412; 404 if `name` is not the path of a file, or names a
  * hidden file; 500 if the folder or the file cannot be read; or an error of duda_offload(). The sandbox must
- * permit the folder: list it in `ReadablePaths` or `WritablePaths` of [DUDA].
+ * permit the folder: it is the value of a key with MK_CONF_READS or MK_CONF_WRITES in the section of the service (see
+ * duda_settings()), or listed in `ReadablePaths` or `WritablePaths` of [DUDA].
  */
 MK_API duda_verdict duda_send_file_from(struct duda_ctx *d, const char *folder, mk_str name) MK_API_MUST_USE;
-/** Sends `length` bytes of an open file, starting at `offset`, as the response body. The kernel copies the
+/**
+ * Sends `length` bytes of an open file, starting at `offset`, as the response body. The kernel copies the
  * data. Takes ownership of the descriptor, even on failure. The client may request byte ranges of the body.
  * Clients can resume a download safely only if the response has a validator, which duda_check_preconditions()
- * sets. */
+ * sets.
+ *
+ *     struct stat st;
+ *     int fd = open("/srv/report.pdf", O_RDONLY | O_CLOEXEC);
+ *     if (fd < 0 || fstat(fd, &st))
+ *         return 404;
+ *     return duda_send_fd(d, fd, 0, (uint64_t)st.st_size);
+ */
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);
 
 /**
@@ -101,9 +110,13 @@ MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t le
              duda_send_asset, "Serves the assets.", DUDA_HIDDEN)
 /** The handler of DUDA_ASSETS(). */
 MK_API duda_verdict duda_send_asset(struct duda_ctx *d);
-/** Returns the URL of an asset, such as "app.css" or "img/logo.png". Templates use `{{asset "app.css"}}`. If
+/**
+ * Returns the URL of an asset, such as "app.css" or "img/logo.png". Templates use `{{asset "app.css"}}`. If
  * there is no such asset, logs an error and returns an absent string. The URL is valid until the handler
- * returns. */
+ * returns.
+ *
+ *     return duda_printf(d, "<link rel=stylesheet href=\"%s\">\n", duda_asset_url(d, MK_STR("app.css")).p);
+ */
 MK_API mk_str duda_asset_url(struct duda_ctx *d, mk_str name) MK_API_MUST_USE;
 
 /**
@@ -153,8 +166,15 @@ static inline int duda_sse_send(struct duda_ctx *d, const struct mk_sse_event *e
  */
 MK_API void duda_sse_set_keep_alive(struct duda_ctx *d, uint32_t interval_ms);
 
-/** The ID of the last event that a reconnecting client has received (Last-Event-ID): continue with the event
- * after it. Absent if the client connects for the first time. The client can send any ID, so validate it. */
+/**
+ * The ID of the last event that a reconnecting client has received (Last-Event-ID): continue with the event
+ * after it. Absent if the client connects for the first time. The client can send any ID, so validate it.
+ *
+ *     int64_t id = 0;
+ *     if (duda_sse_last_id(d).p && !mk_num_parse_int(duda_sse_last_id(d), &id))
+ *         return 400;
+ *     return send_news_after(d, id);
+ */
 MK_API mk_str duda_sse_last_id(struct duda_ctx *d) MK_API_MUST_USE;
 
 /**
