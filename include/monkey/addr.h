@@ -17,8 +17,15 @@ struct mk_addr {
     uint8_t is_unix; /**< 1: a Unix socket, which has no address */
 };
 
-/** Parses "192.0.2.7", "192.0.2.7:80", "2001:db8::1", "[2001:db8::1]" or "[2001:db8::1]:80"; the port
- * is 0 if omitted. Returns false for any other form. Thread-safe. */
+/**
+ * Parses "192.0.2.7", "192.0.2.7:80", "2001:db8::1", "[2001:db8::1]" or "[2001:db8::1]:80"; the port
+ * is 0 if omitted. Returns false for any other form. Thread-safe.
+ *
+ *     struct mk_addr addr;
+ *     if (!mk_addr_parse(MK_STR("192.0.2.1"), &addr))
+ *         return -EINVAL;
+ *     mk_addr_format(&addr, &out);
+ */
 MK_API bool mk_addr_parse(mk_str text, struct mk_addr *out);
 /** Appends the address without its port: dotted IPv4, IPv6 without brackets, or "unix:" for a Unix socket. */
 MK_API void mk_addr_format(const struct mk_addr *addr, struct mk_buf *out);
@@ -41,6 +48,10 @@ struct mk_network {
  *
  * Address families are separate: "0.0.0.0/0" contains all IPv4 clients, "::/0" all IPv6 clients, and "unix:"
  * all Unix socket clients. Only "all" contains every client.
+ *
+ *     struct mk_network office;
+ *     bool is_colleague = mk_network_parse(MK_STR("192.0.2.0/24"), &office) &&
+ *                         mk_network_contains(&office, mk_request_client_addr(request));
  */
 MK_API bool mk_network_parse(mk_str text, struct mk_network *out);
 /** Does the network contain this client? An IPv4 client of a dual-stack socket (::ffff:a.b.c.d) counts

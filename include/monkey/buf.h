@@ -60,8 +60,14 @@ static inline void mk_buf_clear(struct mk_buf *buf)
     buf->failed = false;
 }
 
-/** Reserves space for `more` bytes after the contents. Returns false, and sets `failed`, if that is
- * impossible. */
+/**
+ * Reserves space for `more` bytes after the contents. Returns false, and sets `failed`, if that is
+ * impossible.
+ *
+ *     ssize_t n = mk_buf_reserve(&out, 4096) ? read(fd, out.p + out.len, 4096) : -1;
+ *     if (n > 0)
+ *         out.len += (size_t)n;
+ */
 MK_API bool mk_buf_reserve(struct mk_buf *buf, size_t more);
 
 /** Appends a string. */
@@ -77,7 +83,13 @@ static inline void mk_buf_put(struct mk_buf *buf, mk_str text)
         memcpy(buf->p + buf->len, text.p, text.len);
     buf->len += text.len;
 }
-/** Appends an unsigned decimal number. */
+/**
+ * Appends an unsigned decimal number.
+ *
+ *     mk_buf_add(&out, MK_STR("n="));
+ *     mk_buf_add_num(&out, n);
+ *     mk_buf_add_char(&out, '\n');
+ */
 MK_API void mk_buf_add_num(struct mk_buf *buf, uint64_t n);
 /** Appends a signed decimal number. */
 static inline void mk_buf_add_int(struct mk_buf *buf, int64_t n)

@@ -10,8 +10,14 @@
 extern "C" {
 #endif
 
-/** Monotonic time in milliseconds, with an arbitrary epoch that all processes share. Cheap to read, because
- * its resolution is only a kernel tick (1 to 10 ms). */
+/**
+ * Monotonic time in milliseconds, with an arbitrary epoch that all processes share. Cheap to read, because
+ * its resolution is only a kernel tick (1 to 10 ms).
+ *
+ *     uint64_t begin_ms = mk_clock_ms();
+ *     ...
+ *     printf("%llu ms\n", (unsigned long long)(mk_clock_ms() - begin_ms));
+ */
 MK_API uint64_t mk_clock_ms(void);
 /** The same clock in microseconds, at full resolution. */
 MK_API uint64_t mk_clock_us(void);

@@ -256,6 +256,9 @@ MK_API bool mk_config_add_cleanup(struct mk_config *config, void (*fn)(void *dat
 /**
  * Reports an error or a warning at `key` of the configuration section that `section` was parsed from. A NULL
  * key means that section itself, and a NULL section the plugin's Load line. You may add a hint afterwards.
+ *
+ *     if (cache->size < 4096)
+ *         mk_config_error(config, cache, "Size", "a cache needs at least 4096 bytes");
  */
 MK_API void mk_config_error(struct mk_config *config, const void *section, const char *key, const char *fmt,
                             ...) MK_API_PRINTF(4, 5);
@@ -273,8 +276,15 @@ MK_API void mk_config_hint(struct mk_config *config, const char *fmt, ...) MK_AP
 /** Adds the hint "did you mean `...`?" with the word most similar to `word`, if any is similar enough. */
 MK_API void mk_config_suggest(struct mk_config *config, mk_str word, const mk_str *words, size_t n);
 
-/** Resolves a path relative to the folder of the file that contains the section; NUL-terminated. Absent
- * if out of memory. */
+/**
+ * Resolves a path relative to the folder of the file that contains the section; NUL-terminated. Absent
+ * if out of memory.
+ *
+ *     mk_str path = mk_config_path(config, cache, cache->folder);
+ *     if (!path.p)
+ *         return -ENOMEM;
+ *     mk_config_allow_path(config, cache, "Folder", path);
+ */
 MK_API mk_str mk_config_path(struct mk_config *config, const void *section, mk_str path);
 
 /**
@@ -282,6 +292,10 @@ MK_API mk_str mk_config_path(struct mk_config *config, const void *section, mk_s
  * same name and size yield the same memory for the lifetime of the master. Access it with C11 atomics,
  * because a worker may die at any instruction. Returns NULL, and reports the error, if out of memory. `name`
  * has at most 63 bytes; start it with the name of your plugin.
+ *
+ *     struct hits *hits = mk_config_shared(config, "example-hits", sizeof *hits); // the same memory in all workers
+ *     if (!hits)
+ *         return -ENOMEM;
  */
 MK_API void *mk_config_shared(struct mk_config *config, const char *name, size_t size);
 /** The statistics of the server: see mk_stat_register_table(). Returns NULL, and reports the error, if out of

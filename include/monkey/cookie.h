@@ -65,8 +65,12 @@ struct mk_response;
  *     bool is_dark = !e && mk_str_eq(theme, MK_STR("dark"));
  */
 MK_API int mk_request_cookie(struct mk_request *request, const char *name, mk_str *value) MK_API_MUST_USE;
-/** Like mk_request_cookie(), without the copy: returns a part of the header, which is not NUL-terminated;
- * absent if the request has no such cookie. */
+/**
+ * Like mk_request_cookie(), without the copy: returns a part of the header, which is not NUL-terminated;
+ * absent if the request has no such cookie.
+ *
+ *     bool is_dark = mk_str_eq(mk_request_cookie_view(request, "theme"), MK_STR("dark"));
+ */
 MK_API mk_str mk_request_cookie_view(const struct mk_request *request, const char *name);
 
 /**

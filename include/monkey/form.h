@@ -102,8 +102,15 @@ MK_API ssize_t mk_upload_read(const struct mk_request *request, const struct mk_
 /** The spooled body of a multipart form that mk_request_form() has received; NULL for other requests. */
 MK_API struct mk_spool *mk_request_form_spool(const struct mk_request *request);
 
-/** Parses the query of a request as a form. *form lives as long as the request. Returns the results of
- * mk_form_parse(); a request without a query has an empty form. */
+/**
+ * Parses the query of a request as a form. *form lives as long as the request. Returns the results of
+ * mk_form_parse(); a request without a query has an empty form.
+ *
+ *     struct mk_form form;
+ *     if (mk_request_query_form(request, NULL, &form))
+ *         return 400;
+ *     mk_str q = mk_form_get(&form, "q");
+ */
 MK_API int mk_request_query_form(struct mk_request *request, const struct mk_form_limits *limits,
                                  struct mk_form *form) MK_API_MUST_USE;
 
@@ -112,8 +119,14 @@ MK_API int mk_request_query_form(struct mk_request *request, const struct mk_for
 MK_API mk_str mk_form_get(const struct mk_form *form, const char *name);
 /** The value of the i-th field with that name; absent if there are fewer. Thread-safe. */
 MK_API mk_str mk_form_get_at(const struct mk_form *form, const char *name, size_t i);
-/** The first file of the field with that name; NULL if there is none. A file field that the user left empty
- * does not count. Thread-safe. */
+/**
+ * The first file of the field with that name; NULL if there is none. A file field that the user left empty
+ * does not count. Thread-safe.
+ *
+ *     const struct mk_upload *photo = mk_form_upload(&form, "photo");
+ *     if (!photo)
+ *         return 422;
+ */
 MK_API const struct mk_upload *mk_form_upload(const struct mk_form *form, const char *name);
 
 /* ---- Forms as text ---- */

@@ -18,7 +18,11 @@ struct mk_vhost;
 MK_API mk_str mk_vhost_name(const struct mk_vhost *vhost);
 /** The i-th ServerName; absent if `i` is out of range. */
 MK_API mk_str mk_vhost_name_at(const struct mk_vhost *vhost, size_t i);
-/** The absolute path of the DocumentRoot; empty if there is none. */
+/**
+ * The absolute path of the DocumentRoot; empty if there is none.
+ *
+ *     mk_str root = mk_vhost_root(mk_request_vhost(request)); // DocumentRoot
+ */
 MK_API mk_str mk_vhost_root(const struct mk_vhost *vhost);
 /** The i-th name of an index file, which a request for a folder returns if the folder contains it; absent if `i` is
  * out of range. */

@@ -68,7 +68,11 @@ struct mk_header {
     mk_str name, value;
 };
 
-/** The reason phrase of a status: "Not Found"; absent if Monkey does not know the status. */
+/**
+ * The reason phrase of a status: "Not Found"; absent if Monkey does not know the status.
+ *
+ *     mk_str phrase = mk_status_phrase(404); // "Not Found"
+ */
 MK_API mk_str mk_status_phrase(unsigned status);
 /** A sentence that explains an error status to the developer of a client, as in the problem details of
  * `ErrorFormat json`: "The resource does not exist." An unknown status gets a general explanation of its

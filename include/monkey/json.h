@@ -64,7 +64,12 @@ static inline struct mk_json_writer *mk_json_key_again(struct mk_json_writer *wr
 MK_API void mk_json_string(struct mk_json_writer *writer, mk_str text);
 /** Like mk_json_string(), but for a C string; null for NULL. */
 MK_API void mk_json_cstr(struct mk_json_writer *writer, const char *text);
-/** Write an integer, a boolean, or null. */
+/**
+ * Write an integer, a boolean, or null.
+ *
+ *     mk_json_int(mk_json_key(&json, "id"), 7);
+ *     mk_json_bool(mk_json_key(&json, "open"), true); // "id":7,"open":true
+ */
 MK_API void mk_json_int(struct mk_json_writer *writer, int64_t value);
 MK_API void mk_json_uint(struct mk_json_writer *writer, uint64_t value);
 MK_API void mk_json_bool(struct mk_json_writer *writer, bool value);

@@ -14,6 +14,12 @@ extern "C" {
  * Heap memory for objects that outlive a request, or that must be freed before their configuration is.
  * Requests and configurations have their own memory: mk_request_alloc() and mk_config_alloc(). All allocation
  * functions may return NULL. Thread-safe.
+ *
+ *     struct person *people = mk_mem_zalloc(10, sizeof *people);
+ *     if (!people)
+ *         return -ENOMEM;
+ *     ...
+ *     mk_mem_free(people);
  */
 MK_API void *mk_mem_alloc(size_t size) MK_API_MUST_USE;
 /** Allocates n * size zeroed bytes. Also returns NULL on overflow. */

@@ -36,7 +36,11 @@ MK_API mk_str mk_request_method_name(const struct mk_request *request);
 /** The HTTP version as major * 10 + minor: 10, 11, 20. */
 MK_API unsigned mk_request_version(const struct mk_request *request);
 
-/** The request target as received (RFC 9112, section 3.2). */
+/**
+ * The request target as received (RFC 9112, section 3.2).
+ *
+ *     mk_str target = mk_request_target(request); // "/a%20b?x=1"
+ */
 MK_API mk_str mk_request_target(const struct mk_request *request);
 
 /**
@@ -135,19 +139,39 @@ struct mk_buf;
  * memory runs out, `out` is marked as failed. */
 MK_API void mk_request_encode_path(const struct mk_request *request, mk_str part, struct mk_buf *out);
 
-/** The query after the '?', undecoded; absent (p == NULL) if there is no '?'. */
+/**
+ * The query after the '?', undecoded; absent (p == NULL) if there is no '?'.
+ *
+ *     mk_str query = mk_request_query(request); // "page=2&q=tea", encoded
+ */
 MK_API mk_str mk_request_query(const struct mk_request *request);
 
-/** The host that the client requested, without port; absent in HTTP/1.0 without Host. */
+/**
+ * The host that the client requested, without port; absent in HTTP/1.0 without Host.
+ *
+ *     bool is_local = mk_str_eq_nocase(mk_request_host(request), MK_STR("localhost"));
+ */
 MK_API mk_str mk_request_host(const struct mk_request *request);
 
-/** The value of the first header with that name (case-insensitive); absent if there is none. After a handler
+/**
+ * The value of the first header with that name (case-insensitive); absent if there is none. After a handler
  * has called mk_request_rewrite(), the request has no body and no headers that describe it (RFC 9110, section
- * 15.4). */
+ * 15.4).
+ *
+ *     mk_str type = mk_request_header(request, MK_STR("Content-Type"));
+ *     if (!mk_str_starts(type, MK_STR("image/")))
+ *         return 415;
+ */
 MK_API mk_str mk_request_header(const struct mk_request *request, mk_str name);
 
-/** Returns the i-th header, from 0, in the order received; its name and value live as long as the
- * request. Returns false, and sets neither, if `i` is out of range. */
+/**
+ * Returns the i-th header, from 0, in the order received; its name and value live as long as the
+ * request. Returns false, and sets neither, if `i` is out of range.
+ *
+ *     mk_str name, value;
+ *     for (size_t i = 0; mk_request_header_at(request, i, &name, &value); i++)
+ *         mk_buf_addf(&out, "%.*s: %.*s\n", MK_STR_ARG(name), MK_STR_ARG(value));
+ */
 MK_API bool mk_request_header_at(const struct mk_request *request, size_t i, mk_str *name,
                                  mk_str *value) MK_API_MUST_USE;
 
@@ -167,6 +191,9 @@ MK_API enum mk_header_role mk_request_header_role(const struct mk_request *reque
  * Return 0; -EINVAL if `name` is not changeable (mk_request_header_is_changeable()) or the value contains a
  * control character; -E2BIG for more than 254 headers; or -ENOMEM. After an error, reject the request: a
  * header that the client has forged may still be there.
+ *
+ *     if (mk_request_set_header(request, MK_STR("X-Tenant"), MK_STR("blue"))) // for the handler and backends
+ *         return 500;
  */
 MK_API int mk_request_set_header(struct mk_request *request, mk_str name, mk_str value) MK_API_MUST_USE;
 MK_API int mk_request_add_header(struct mk_request *request, mk_str name, mk_str value) MK_API_MUST_USE;
@@ -184,7 +211,11 @@ MK_API bool mk_request_header_is_overridden(const struct mk_request *request, mk
  * handler, such as compression and logs. */
 MK_API mk_str mk_request_received_header(const struct mk_request *request, mk_str name);
 
-/** The client address as text, without port. */
+/**
+ * The client address as text, without port.
+ *
+ *     mk_request_log(request, MK_LOG_INFO, "hello, %.*s", MK_STR_ARG(mk_request_client_text(request)));
+ */
 MK_API mk_str mk_request_client_text(struct mk_request *request);
 /** The client address: the peer of the connection, unless a hook has set another address. */
 MK_API const struct mk_addr *mk_request_client_addr(const struct mk_request *request);
@@ -207,8 +238,13 @@ MK_API void mk_request_set_secure(struct mk_request *request, bool is_secure);
  * segments. Handlers that map paths to files must reject it. */
 MK_API bool mk_request_has_encoded_slash(const struct mk_request *request);
 
-/** The authenticated user, as set by a hook; absent if there is none. The setter copies the name, and
- * returns 0 or -ENOMEM. */
+/**
+ * The authenticated user, as set by a hook; absent if there is none. The setter copies the name, and
+ * returns 0 or -ENOMEM.
+ *
+ *     if (knows_key(mk_request_header(request, MK_STR("X-Key"))))
+ *         (void)mk_request_set_user(request, MK_STR("ana")); // for the access log and for backends
+ */
 MK_API mk_str mk_request_user(const struct mk_request *request);
 MK_API int mk_request_set_user(struct mk_request *request, mk_str user);
 
@@ -265,6 +301,9 @@ MK_API int64_t mk_request_time(const struct mk_request *request);
  * A rewrite by a handler also turns the request into a GET (HEAD stays HEAD) without a body, and resets
  * mk_request_data() to NULL. mk_request_method_text() and mk_request_target() always return what the client
  * sent.
+ *
+ *     if (mk_request_rewrite(request, MK_STR("/index.html")))
+ *         return 500;
  */
 MK_API int mk_request_rewrite(struct mk_request *request, mk_str target);
 
@@ -309,7 +348,11 @@ MK_API unsigned mk_request_find_script(const struct mk_request *request, mk_str 
 MK_API mk_str mk_request_translate_path(const struct mk_request *request, mk_str path);
 /** May files whose names start with a dot be served for this request? */
 MK_API bool mk_request_shows_dot_files(const struct mk_request *request);
-/** The media type for a file name on this virtual host. */
+/**
+ * The media type for a file name on this virtual host.
+ *
+ *     int e = mk_response_set_header(response, MK_STR("Content-Type"), mk_request_media_type(request, MK_STR("a.png")));
+ */
 MK_API mk_str mk_request_media_type(const struct mk_request *request, mk_str file_name);
 
 /** Evaluates the preconditions of the request (RFC 9110, section 13.2.2) against the current representation.
@@ -327,7 +370,11 @@ MK_API unsigned mk_request_accepts_type(const struct mk_request *request, mk_str
  * "upstream_timeout". */
 MK_API void mk_request_set_reason(struct mk_request *request, const char *reason);
 
-/** Writes a message to the error log of the virtual host, with the details of the request. */
+/**
+ * Writes a message to the error log of the virtual host, with the details of the request.
+ *
+ *     mk_request_log(request, MK_LOG_WARN, "no such item: %s", "tea");
+ */
 MK_API void mk_request_log(struct mk_request *request, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 /** Writes a message with fields to the error log of the virtual host. */
@@ -416,25 +463,52 @@ MK_API int mk_request_set_tunnel_timeout(struct mk_request *request, uint32_t ti
  * the response, in place of `MinRate`: for messages that a client sends when they occur. The maximum is one
  * day; MK_FOREVER: no timeout. Returns 0, -EINVAL (0 milliseconds) or -ENOMEM. */
 MK_API int mk_request_set_body_timeout(struct mk_request *request, uint32_t timeout_ms);
-/** Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit, because the
+/**
+ * Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit, because the
  * server rejects longer bodies before any hook runs. The limit of a handler (mk_handler.body_max) overrides
- * both. UINT64_MAX: no limit. Returns -EMSGSIZE if the body is longer; respond with 413. */
+ * both. UINT64_MAX: no limit. Returns -EMSGSIZE if the body is longer; respond with 413.
+ *
+ *     (void)mk_request_set_body_max(request, 64 << 20); // an upload
+ */
 MK_API int mk_request_set_body_max(struct mk_request *request, uint64_t bytes);
 /** The effective limit of the request body; UINT64_MAX: no limit. */
 MK_API uint64_t mk_request_body_max(struct mk_request *request);
 
-/** Allocates `size` bytes that live as long as the request, aligned for any type. Returns NULL if out
- * of memory. */
+/**
+ * Allocates `size` bytes that live as long as the request, aligned for any type. Returns NULL if out
+ * of memory.
+ *
+ *     struct person *person = mk_request_alloc(request, sizeof *person); // freed with the request
+ *     if (!person)
+ *         return 500;
+ */
 MK_API void *mk_request_alloc(struct mk_request *request, size_t size);
 
-/** Calls fn(data) when the request ends, whatever the outcome. Returns 0, or -ENOMEM: fn is then never
- * called. */
+/**
+ * Calls fn(data) when the request ends, whatever the outcome. Returns 0, or -ENOMEM: fn is then never
+ * called.
+ *
+ *     static void free_person(void *data)
+ *     {
+ *         mk_mem_free(data);
+ *     }
+ *     struct person *person = mk_mem_zalloc(1, sizeof *person);
+ *     if (!person || mk_request_add_cleanup(request, free_person, person))
+ *         return 500; // on failure, free_person() has been called
+ */
 MK_API int mk_request_add_cleanup(struct mk_request *request, void (*fn)(void *data),
                                   void *data) MK_API_MUST_USE;
 
-/** Attaches data to the request under `key`, an address that belongs to the caller, usually its
+/**
+ * Attaches data to the request under `key`, an address that belongs to the caller, usually its
  * mk_plugin. When the request ends, `free` (may be NULL) receives the data, even if other data was
- * attached later. Returns 0, or -ENOMEM: `free` was then called immediately. */
+ * attached later. Returns 0, or -ENOMEM: `free` was then called immediately.
+ *
+ *     static const char key; // its address is the key
+ *     int e = mk_request_attach(request, &key, person, mk_mem_free);
+ *     ...
+ *     struct person *found = mk_request_attached(request, &key);
+ */
 MK_API int mk_request_attach(struct mk_request *request, const void *key, void *data,
                              void (*free)(void *data)) MK_API_MUST_USE;
 /** Returns the attached data; NULL if there is none. */

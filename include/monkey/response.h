@@ -23,8 +23,13 @@ extern "C" {
 struct mk_response;
 struct mk_request;
 
-/** Sets the status (RFC 9110, section 15) in the range 200 to 599; initially 200. 0 removes a status that was
- * set. Returns 0, -EINVAL or -EALREADY. */
+/**
+ * Sets the status (RFC 9110, section 15) in the range 200 to 599; initially 200. 0 removes a status that was
+ * set. Returns 0, -EINVAL or -EALREADY.
+ *
+ *     int e = mk_response_set_status(response, 201);
+ *     e = e ? e : mk_response_add_header(response, MK_STR("Location"), MK_STR("/items/7"));
+ */
 MK_API int mk_response_set_status(struct mk_response *response, unsigned status);
 MK_API unsigned mk_response_status(const struct mk_response *response);
 /** Was a status set? Otherwise it is 200 by default. */
@@ -71,18 +76,28 @@ MK_API int mk_response_add_headers(struct mk_response *response, mk_str text, co
  * Adds a header unless the response already has one of that name. Use it for defaults. The header is neither
  * copied nor validated: it must meet the conditions of mk_response_add_header_nocopy(). Returns 0, -ENOMEM or
  * -EALREADY.
+ *
+ *     (void)mk_response_add_default(response, MK_STR("Cache-Control"), MK_STR("no-cache"));
  */
 MK_API int mk_response_add_default(struct mk_response *response, mk_str name, mk_str value);
 /** Sets the headers of an event stream: `Content-Type: text/event-stream`, `Cache-Control: no-store`, and
  * `X-Accel-Buffering: no`, without which nginx would buffer the events. The body consists of events as
  * mk_sse_write() writes them. Returns 0, -ENOMEM or -EALREADY. */
 MK_API int mk_response_begin_sse(struct mk_response *response);
-/** Removes all headers of that name, if any. Returns 0, -ENOMEM or -EALREADY. */
+/**
+ * Removes all headers of that name, if any. Returns 0, -ENOMEM or -EALREADY.
+ *
+ *     mk_response_remove_header(response, MK_STR("X-Powered-By"));
+ */
 MK_API int mk_response_remove_header(struct mk_response *response, mk_str name);
 /** Combines mk_response_remove_header() and mk_response_add_header(). */
 MK_API int mk_response_set_header(struct mk_response *response, mk_str name, mk_str value);
 
-/** The value of the first header of that name; absent if there is none. Valid until the response changes. */
+/**
+ * The value of the first header of that name; absent if there is none. Valid until the response changes.
+ *
+ *     bool is_page = mk_str_starts(mk_response_header(response, MK_STR("Content-Type")), MK_STR("text/html"));
+ */
 MK_API mk_str mk_response_header(const struct mk_response *response, mk_str name);
 /** Returns the i-th header that a handler or plugin has set. Returns false if `i` is out of range. */
 MK_API bool mk_response_header_at(const struct mk_response *response, size_t i, mk_str *name, mk_str *value);
@@ -135,8 +150,14 @@ struct mk_file_id {
  * Makes no system call. */
 MK_API bool mk_response_file_id(const struct mk_response *response, struct mk_file_id *id);
 
-/** Sets the body; the text is copied. If a handler of mk_server_add_route() sets the body but no Content-Type
- * header, the response gets the default type of the server: see mk_server_set_default_type(). */
+/**
+ * Sets the body; the text is copied. If a handler of mk_server_add_route() sets the body but no Content-Type
+ * header, the response gets the default type of the server: see mk_server_set_default_type().
+ *
+ *     int e = mk_response_set_header(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
+ *     e = e ? e : mk_response_set_body(response, MK_STR("hello\n"));
+ *     return e ? 500 : 200;
+ */
 MK_API int mk_response_set_body(struct mk_response *response, mk_str text);
 
 /** Sets a body that outlives the request, such as a literal; the text is not copied. */
@@ -159,6 +180,12 @@ MK_API int mk_response_set_body_owned(struct mk_response *response, mk_str text,
  * the descriptor, even if this function fails. The kernel sends the bytes directly where possible. If the
  * file shrinks while the server sends it, the server closes the connection. Returns 0; -EINVAL (invalid
  * descriptor or range); -ENOMEM; or -EALREADY.
+ *
+ *     struct stat st;
+ *     int fd = open("/srv/report.pdf", O_RDONLY | O_CLOEXEC);
+ *     if (fd < 0 || fstat(fd, &st))
+ *         return 404;
+ *     return mk_response_set_body_file(response, fd, 0, (uint64_t)st.st_size) ? 500 : 200;
  */
 MK_API int mk_response_set_body_file(struct mk_response *response, int fd, uint64_t offset, uint64_t length);
 

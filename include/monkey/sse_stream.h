@@ -84,8 +84,12 @@ static inline int mk_sse_stream_send(struct mk_sse_stream *stream, const struct 
 {
     return mk_sse_stream_send_sized(stream, event, sizeof *event);
 }
-/** Queues a copy of text that mk_sse_write() has formatted, so that you format an event for many streams only
- * once. Returns the same values as mk_sse_stream_send(). */
+/**
+ * Queues a copy of text that mk_sse_write() has formatted, so that you format an event for many streams only
+ * once. Returns the same values as mk_sse_stream_send().
+ *
+ *     int e = mk_sse_stream_send_text(stream, MK_STR("data: hello\n\n"));
+ */
 MK_API int mk_sse_stream_send_text(struct mk_sse_stream *stream, mk_str text);
 /** Ends the stream once all queued events have been sent. Browsers reconnect; to stop a browser, answer its
  * next request with 204. */

@@ -91,7 +91,11 @@ MK_API int mk_char_hex(char c);
 
 /** Are the strings equal, ignoring the case of ASCII letters? */
 MK_API bool mk_str_eq_nocase(mk_str a, mk_str b);
-/** Does the string start, or end, with these bytes? */
+/**
+ * Does the string start, or end, with these bytes?
+ *
+ *     if (mk_str_starts(path, MK_STR("/api/")) && mk_str_ends(path, MK_STR(".json"))) ...
+ */
 MK_API bool mk_str_starts(mk_str text, mk_str prefix);
 MK_API bool mk_str_ends(mk_str text, mk_str suffix);
 /** Compares in byte order; a prefix sorts first. Returns a number below, equal to or above 0. */
@@ -99,11 +103,20 @@ MK_API int mk_str_cmp(mk_str a, mk_str b);
 
 /** The result of a search that finds nothing. */
 #define MK_STR_NONE SIZE_MAX
-/** The position of the first or last occurrence of a byte; MK_STR_NONE if there is none. */
+/**
+ * The position of the first or last occurrence of a byte; MK_STR_NONE if there is none.
+ *
+ *     size_t at = mk_str_find(path, '.');
+ *     mk_str base = mk_str_first(path, at == MK_STR_NONE ? path.len : at);
+ */
 MK_API size_t mk_str_find(mk_str text, char c);
 MK_API size_t mk_str_find_last(mk_str text, char c);
 
-/** Removes the first n bytes; empty if there are fewer. */
+/**
+ * Removes the first n bytes; empty if there are fewer.
+ *
+ *     mk_str rest = mk_str_skip(path, 4); // without its first 4 bytes
+ */
 MK_API mk_str mk_str_skip(mk_str text, size_t n);
 /** The first n bytes, or all if there are fewer. */
 MK_API mk_str mk_str_first(mk_str text, size_t n);
@@ -112,8 +125,13 @@ MK_API mk_str mk_str_trim(mk_str text);
 
 /**
  * Splits at the first `sep`: returns the part before it, and moves *text past it. If there is no `sep`,
- * returns all of *text and makes *text absent (p == NULL), which ends the loop `while (text.p) { part =
- * mk_str_cut(&text, ','); ... }`.
+ * returns all of *text and makes *text absent (p == NULL), which ends a loop.
+ *
+ *     mk_str rest = MK_STR("a,b,c");
+ *     while (rest.p) {
+ *         mk_str part = mk_str_cut(&rest, ',');
+ *         printf("%.*s\n", MK_STR_ARG(part));
+ *     }
  */
 MK_API mk_str mk_str_cut(mk_str *text, char sep);
 /** Returns the next word of *text, separated by spaces and tabs; empty if none is left. */
@@ -128,14 +146,26 @@ MK_API bool mk_str_match_nocase(mk_str text, mk_str pattern);
 /* Functions that parse text, here and in other headers, return true on success. Functions whose input can be
  * invalid for several reasons return 0 or a negative errno value instead. */
 
-/** Parses a decimal number without surrounding characters. Returns false, and leaves *out unchanged, if it is
- * malformed or out of range. */
+/**
+ * Parses a decimal number without surrounding characters. Returns false, and leaves *out unchanged, if it is
+ * malformed or out of range.
+ *
+ *     uint64_t n;
+ *     if (!mk_num_parse(text, &n) || n > 1000)
+ *         return -EINVAL;
+ */
 MK_API bool mk_num_parse(mk_str text, uint64_t *out);
 /** Like mk_num_parse(), but accepts a leading `-`. */
 MK_API bool mk_num_parse_int(mk_str text, int64_t *out);
-/** Parses a number in the syntax of JSON (RFC 8259, section 6): `-1.5e3`. Returns false, and leaves *out
+/**
+ * Parses a number in the syntax of JSON (RFC 8259, section 6): `-1.5e3`. Returns false, and leaves *out
  * unchanged, if it is malformed, longer than 256 bytes, or too large for a finite number. Independent of the
- * locale. */
+ * locale.
+ *
+ *     double degrees;
+ *     if (!mk_num_parse_double(text, &degrees))
+ *         return -EINVAL;
+ */
 MK_API bool mk_num_parse_double(mk_str text, double *out);
 
 #ifdef __cplusplus

@@ -60,9 +60,13 @@ mk_subprocess_start(struct mk_worker *worker, const struct mk_subprocess_options
 {
     return mk_subprocess_start_sized(worker, options, sizeof *options, on_end, ctx);
 }
-/** Sends a signal to the process group of the subprocess. Has no effect in on_end; not allowed afterwards.
+/**
+ * Sends a signal to the process group of the subprocess. Has no effect in on_end; not allowed afterwards.
  * Processes that an exited subprocess leaves in its group continue to run, and can no longer be signaled by
- * this function. */
+ * this function.
+ *
+ *     mk_subprocess_signal(subprocess, SIGTERM);
+ */
 MK_API void mk_subprocess_signal(struct mk_subprocess *subprocess, int signal);
 /** Kills the process group; on_end is then never called. NULL is allowed. Has no effect in on_end; not
  * allowed afterwards. */

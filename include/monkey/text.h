@@ -67,12 +67,21 @@ MK_API int64_t mk_date_to_days(struct mk_date date);
 /** The date that is `days` days after 1970-01-01. */
 MK_API struct mk_date mk_date_from_days(int64_t days);
 
-/** Escapes text for HTML element content and quoted attributes: & < > " ' become character references. */
+/**
+ * Escapes text for HTML element content and quoted attributes: & < > " ' become character references.
+ *
+ *     mk_html_escape(&out, name); // "a<b" becomes "a&lt;b"
+ */
 MK_API void mk_html_escape(struct mk_buf *out, mk_str text);
 /** Escapes a path, or a part of it, for a URL: all bytes except unreserved characters and `/` become %XX. */
 MK_API void mk_url_escape(struct mk_buf *out, mk_str text);
-/** Escapes one component of a URL, such as a path segment or a value in a query: like mk_url_escape(), but
- * `/` becomes %2F. */
+/**
+ * Escapes one component of a URL, such as a path segment or a value in a query: like mk_url_escape(), but
+ * `/` becomes %2F.
+ *
+ *     mk_buf_add(&out, MK_STR("/search?q="));
+ *     mk_url_escape_component(&out, name); // "a b&c" becomes "a%20b%26c"
+ */
 MK_API void mk_url_escape_component(struct mk_buf *out, mk_str text);
 /** Decodes all %XX escapes. At a malformed escape, returns false; `out` then holds the text before the
  * escape. */
@@ -87,8 +96,12 @@ MK_API void mk_log_escape_to(struct mk_buf *out, mk_str text, size_t end);
  * mk_log_escape_to(). */
 MK_API void mk_json_escape_to(struct mk_buf *out, mk_str text, size_t end);
 
-/** Base64 with padding (RFC 4648, section 4). The decoder accepts missing padding. For any other deviation it
- * returns false, and may have written a part of the result. */
+/**
+ * Base64 with padding (RFC 4648, section 4). The decoder accepts missing padding. For any other deviation it
+ * returns false, and may have written a part of the result.
+ *
+ *     mk_base64_encode(&out, name);
+ */
 MK_API void mk_base64_encode(struct mk_buf *out, mk_str text);
 MK_API bool mk_base64_decode(struct mk_buf *out, mk_str text);
 /** Encodes as lower-case hexadecimal digits, two per byte. */
@@ -96,11 +109,22 @@ MK_API void mk_hex_encode(struct mk_buf *out, mk_str text);
 
 /** Compares in constant time, independent of the contents. The lengths are not secret. */
 MK_API bool mk_consttime_eq(mk_str a, mk_str b);
-/** SHA-256 (FIPS 180-4). */
+/**
+ * SHA-256 (FIPS 180-4).
+ *
+ *     char digest[32];
+ *     mk_sha256(text, digest);
+ *     mk_hex_encode(&out, mk_str_of(digest, sizeof digest));
+ */
 MK_API void mk_sha256(mk_str text, char out[32]);
 /** HMAC-SHA-256 (RFC 2104), for instance to derive one secret from another; `text` then names the purpose. */
 MK_API void mk_hmac_sha256(mk_str key, mk_str text, char out[32]);
-/** Fills the memory with cryptographically secure random bytes. */
+/**
+ * Fills the memory with cryptographically secure random bytes.
+ *
+ *     unsigned char key[32];
+ *     mk_random(key, sizeof key);
+ */
 MK_API void mk_random(void *buf, size_t size);
 
 /** A hash key; fill it with mk_random(). */

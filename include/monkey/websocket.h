@@ -198,13 +198,21 @@ MK_API int mk_websocket_ping(struct mk_websocket *socket, mk_str data);
  * are dropped. on_close() follows when the client has replied, or after `close_ms`. `code` is 1000 to 1003,
  * 1007 to 1014 or 3000 to 4999, or MK_WEBSOCKET_NO_CODE to send none; the reason is UTF-8 of at most
  * MK_WEBSOCKET_REASON_MAX bytes. Returns 0; -EINVAL for other values; or -EALREADY.
+ *
+ *     int e = mk_websocket_close(socket, 1001, MK_STR("the server restarts"));
  */
 MK_API int mk_websocket_close(struct mk_websocket *socket, unsigned code, mk_str reason);
 /** Aborts the connection without a closing handshake; on_close() follows, with MK_WEBSOCKET_ABNORMAL. */
 MK_API void mk_websocket_abort(struct mk_websocket *socket);
 
-/** Stops the delivery of messages until mk_websocket_resume(). In the meantime the server reads nothing from
- * the client, and does not answer its pings. */
+/**
+ * Stops the delivery of messages until mk_websocket_resume(). In the meantime the server reads nothing from
+ * the client, and does not answer its pings.
+ *
+ *     mk_websocket_pause(socket); // until the database has stored the message
+ *     ...
+ *     mk_websocket_resume(socket);
+ */
 MK_API void mk_websocket_pause(struct mk_websocket *socket);
 MK_API void mk_websocket_resume(struct mk_websocket *socket);
 

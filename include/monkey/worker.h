@@ -30,15 +30,31 @@ struct mk_worker;
 
 /** The index of the worker, from 0. */
 MK_API unsigned mk_worker_index(const struct mk_worker *worker);
-/** The number of workers. */
+/**
+ * The number of workers.
+ *
+ *     static int start(struct mk_worker *worker, void **data)
+ *     {
+ *         mk_worker_log(worker, MK_LOG_INFO, "worker %u of %u", mk_worker_index(worker) + 1, mk_worker_count(worker));
+ *         return 0;
+ *     }
+ */
 MK_API unsigned mk_worker_count(const struct mk_worker *worker);
 /** Is the worker draining? It then accepts no more connections, and exits when its connections have ended. */
 MK_API bool mk_worker_is_draining(const struct mk_worker *worker);
-/** The monotonic clock in milliseconds, read once per loop iteration. */
+/**
+ * The monotonic clock in milliseconds, read once per loop iteration.
+ *
+ *     uint64_t begin_ms = mk_worker_now_ms(worker);
+ */
 MK_API uint64_t mk_worker_now_ms(const struct mk_worker *worker);
 /** The time in seconds since the Unix epoch, read once per loop iteration. */
 MK_API int64_t mk_worker_now(const struct mk_worker *worker);
-/** Writes a message to the error log of the server. Control characters are replaced. */
+/**
+ * Writes a message to the error log of the server. Control characters are replaced.
+ *
+ *     mk_worker_log(worker, MK_LOG_WARN, "the cache is full: %zu entries", n_entries);
+ */
 MK_API void mk_worker_log(struct mk_worker *worker, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 /** Writes a message with fields to the error log of the server. */
@@ -73,6 +89,14 @@ enum {
  * together with all of `events`, because unread data may remain; MK_ENDED is reported together with
  * MK_READABLE. Returns NULL if out of memory, or if the descriptor cannot be watched or already has a
  * watcher.
+ *
+ *     static void on_ready(void *ctx, unsigned which)
+ *     {
+ *         read_events(ctx);
+ *     }
+ *     struct mk_watcher *watcher = mk_watcher_new(worker, fd, MK_READABLE, on_ready, device);
+ *     if (!watcher)
+ *         return -ENOMEM;
  */
 MK_API struct mk_watcher *mk_watcher_new(struct mk_worker *worker, int fd, unsigned events,
                                          void (*on_ready)(void *ctx, unsigned which),
@@ -116,6 +140,16 @@ MK_API void mk_deferred_free(struct mk_deferred *deferred);
  * even if the worker stops in the meantime: it waits for them before worker_stop. On -EAGAIN (no thread is
  * available, too many jobs (1024) are queued, or the worker is stopping), neither is called. Threads are
  * scarce: a worker has 4 of them for this purpose.
+ *
+ *     static void hash(void *ctx) // in a thread: must not use the worker
+ *     {
+ *         hash_password(ctx);
+ *     }
+ *     static void respond(void *ctx) // in the worker again
+ *     {
+ *         finish_job(ctx);
+ *     }
+ *     int e = mk_worker_offload(worker, hash, respond, job);
  */
 MK_API int mk_worker_offload(struct mk_worker *worker, void (*work)(void *ctx), void (*done)(void *ctx),
                              void *ctx) MK_API_MUST_USE;
@@ -144,6 +178,12 @@ MK_API void mk_thread_pool_free(struct mk_thread_pool *pool);
  * worker lives: your own threads must have ended when worker_stop returns. Returns 0 if fn will be called,
  * even if the worker stops (then before worker_stop). Returns -ENOMEM, or -ESHUTDOWN if the worker is
  * stopping: fn is then not called.
+ *
+ *     static void finish(void *ctx) // in the worker
+ *     {
+ *         finish_job(ctx);
+ *     }
+ *     int e = mk_worker_post(worker, finish, job); // from another thread
  */
 MK_API int mk_worker_post(struct mk_worker *worker, void (*fn)(void *ctx), void *ctx) MK_API_MUST_USE;
 

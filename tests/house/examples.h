@@ -9,13 +9,18 @@
 #include <monkey/clock.h>
 #include <monkey/plugin.h>
 #include <monkey/server.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct person {
     mk_str name;
     unsigned age;
+};
+struct user {
+    const char *name;
 };
 extern struct duda_ctx *d;
 extern struct mk_config *config;
@@ -28,6 +33,7 @@ extern const struct mk_allocator memory;
 extern struct mk_buf out;
 
 /* ---- duda/auth.h ---- */
+bool knows_device(struct duda_ctx *context, mk_str device);
 int find_password_hash(struct duda_ctx *context, mk_str user, mk_str *password_hash);
 mk_str stored;
 int find_token(struct duda_ctx *context, mk_str token_hash, struct duda_identity *identity);
@@ -53,11 +59,13 @@ extern const struct duda_jwt_key *key;
 int64_t now = 1, fetched = 0;
 mk_str data;
 /* ---- duda/csv.h ---- */
+struct duda_csv_writer writer;
 mk_str text;
 void take(unsigned line, unsigned column, mk_str cell);
 size_t n_people = 0;
 struct person *people = NULL;
 /* ---- duda/gzip.h ---- */
+mk_str text;
 char buf[1000];
 int e, more;
 ssize_t n, (*read_more)(char *p, size_t cap) = NULL;
@@ -89,16 +97,20 @@ duda_fn show_me, list_users;
 mk_str value, old, less, order, order_key;
 struct duda_kv *kv = NULL;
 /* ---- duda/lock.h ---- */
+int import_orders(struct duda_ctx *context);
 int price;
 const char *id = "";
 int read_price(struct duda_ctx *context, const char *order, int *out);
 int write_price(struct duda_ctx *context, const char *order, int amount);
+/* ---- duda/log.h ---- */
+int n_pages = 0;
 /* ---- duda/mail.h ---- */
 mk_str address, text;
 /* ---- duda/memcached.h ---- */
 mk_str key, make_page(struct duda_ctx *context);
 struct duda_memcached *cache = NULL;
 /* ---- duda/memory.h ---- */
+FILE *f = NULL;
 const char *name = "";
 mk_str message;
 void answer(struct duda_ctx *context, mk_str text), close_file(void *f);
@@ -130,11 +142,17 @@ struct duda_sql_result result;
 mk_str key, last;
 struct duda_redis *redis = NULL;
 /* ---- duda/request.h ---- */
+int search_items(struct duda_ctx *context, mk_str q), show_items(struct duda_ctx *context);
 int filter;
 void add_tag(int *filter, mk_str tag);
 size_t count = 0;
 const char *text = "";
+/* ---- duda/response.h ---- */
+size_t n = 0;
+unsigned *numbers = NULL;
+int write_report(struct duda_ctx *context);
 /* ---- duda/send.h ---- */
+int send_news_after(struct duda_ctx *context, int64_t id);
 int e;
 size_t mark = 0;
 mk_str version, report;
@@ -152,11 +170,11 @@ duda_fn create, list_prices;
 int fetch_prices(struct duda_ctx *context, mk_str *text), keep_prices(mk_str text);
 int (*show_user)(struct duda_ctx *);
 /* ---- duda/middleware.h ---- */
-struct user {
-    const char *name;
-};
 struct user *user_of_token(struct duda_ctx *context, mk_str token);
 /* ---- duda/session.h ---- */
+int load_session(struct duda_ctx *context, mk_str id, mk_str *out),
+    delete_session(struct duda_ctx *context, mk_str id);
+int save_session(struct duda_ctx *context, mk_str id, mk_str data, uint32_t seconds);
 duda_fn create_order;
 int save_password(struct duda_ctx *context, mk_str password);
 mk_str sid;
@@ -169,6 +187,7 @@ struct job {
 struct order *order = NULL;
 int price_order(struct duda_ctx *context, struct order *o);
 /* ---- duda/sql.h ---- */
+mk_str content;
 int e = 0;
 struct duda_sql_cursor *cursor = NULL;
 duda_sql_transaction_fn move_money;
@@ -184,6 +203,7 @@ int import_orders(struct duda_ctx *context);
 struct duda_store *store = NULL;
 mk_str user;
 /* ---- duda/subprocess.h ---- */
+struct duda_subprocess *subprocess = NULL;
 struct duda_subprocess_options options;
 mk_str text;
 /* ---- duda/task.h ---- */
@@ -198,24 +218,33 @@ duda_fn send_welcome;
 const struct duda_template *hello = NULL;
 struct mk_buf error;
 /* ---- duda/test.h ---- */
+struct duda_test_stream *stream = NULL;
+size_t n = 0;
 struct duda_test_backend *orders = NULL;
 struct duda_test *t = NULL;
 /* ---- duda/topic.h ---- */
+struct duda_websocket *socket = NULL;
+struct duda_message message;
 int e;
 mk_str text;
 struct duda_topic_message m;
 extern const struct duda_topic news;
 extern const struct duda_topic_family rooms;
 /* ---- duda/upload.h ---- */
+struct shop {
+    mk_str photos;
+};
 struct progress {
     bool is_file;
     size_t n_bytes;
 };
 const struct mk_upload *file = NULL;
 /* ---- duda/value.h ---- */
+struct duda_value list, value;
 size_t n_people = 0;
 struct person *people = NULL;
 /* ---- duda/wait.h ---- */
+int e = 0, poll_device(struct duda_ctx *context);
 char buf[1000];
 int fd = 0, n_parts = 0;
 void compute_part(int i);
@@ -224,7 +253,10 @@ struct job {
     int n;
 };
 int fibonacci(void *job);
+/* ---- duda/websocket.h ---- */
+struct duda_websocket *socket = NULL;
 /* ---- monkey/buf.h ---- */
+int fd = 0;
 unsigned n = 0;
 /* ---- monkey/cgi.h ---- */
 mk_str output;
@@ -233,6 +265,13 @@ struct mk_upstream_request_options ask;
 /* ---- monkey/condition.h ---- */
 const struct mk_conf_ctx *ctx = NULL;
 /* ---- monkey/config.h ---- */
+struct hits {
+    uint64_t n;
+};
+struct cache {
+    uint64_t size;
+    mk_str folder;
+} *cache = NULL;
 struct place {
     mk_str name;
 };
@@ -247,8 +286,10 @@ extern const struct mk_conf_table place_table;
 bool is_tls = true;
 mk_str id;
 /* ---- monkey/form.h ---- */
+struct mk_form form;
 const struct mk_upload *file = NULL;
 /* ---- monkey/json.h ---- */
+struct mk_json_writer json;
 struct mk_buf buf;
 mk_str name;
 size_t n = 0, *sizes = NULL;
@@ -280,6 +321,8 @@ struct upload *upload = NULL;
 mk_str path;
 void use(mk_str part);
 /* ---- monkey/request.h ---- */
+struct person *person = NULL;
+bool knows_key(mk_str key);
 bool is_protected(mk_str path);
 enum mk_verdict refuse(struct mk_response *to, unsigned status);
 void consume(const char *p, size_t n);
@@ -321,15 +364,21 @@ struct mine_options {
 /* ---- monkey/spool.h ---- */
 void start_with(uint64_t length, int fd);
 /* ---- monkey/sse_stream.h ---- */
+struct mk_sse_stream *stream = NULL;
 struct mk_sse_stream_options options;
 /* ---- monkey/stats.h ---- */
 uint32_t series;
 mk_str country;
+/* ---- monkey/str.h ---- */
+mk_str path, text;
 /* ---- monkey/subprocess.h ---- */
+struct mk_subprocess *subprocess = NULL;
 void on_end(void *ctx, int status), *ctx = NULL;
 struct mk_subprocess *child;
 /* ---- monkey/test_client.h ---- */
 void check(unsigned status, mk_str body);
+/* ---- monkey/text.h ---- */
+mk_str name, text;
 /* ---- monkey/tunnel.h ---- */
 void *ctx = NULL;
 struct mk_tunnel_ops ops;
@@ -344,6 +393,7 @@ void (*on_ready)(void *ctx, unsigned which) = NULL;
 void (*go_on)(struct call *call) = NULL;
 void (*fail)(struct call *call, int error) = NULL;
 /* ---- monkey/websocket.h ---- */
+struct mk_websocket *socket = NULL;
 struct member {
     struct member *next;
     struct mk_websocket *socket;
@@ -352,3 +402,8 @@ mk_str news;
 struct mk_websocket_options options;
 void on_message(void *ctx, struct mk_websocket *socket, enum mk_websocket_kind kind, mk_str data);
 void on_close(void *ctx, struct mk_websocket *socket, unsigned code, mk_str reason);
+/* ---- monkey/worker.h ---- */
+size_t n_entries = 0;
+int fd = 0;
+void *device = NULL, *job = NULL;
+void read_events(void *ctx), hash_password(void *ctx), finish_job(void *ctx);

@@ -48,10 +48,24 @@ struct duda_identity {
 /** Returns the identity that middleware has authenticated; NULL if the client is not authenticated. Valid
  * until the handler returns. */
 MK_API const struct duda_identity *duda_identity(struct duda_ctx *d);
-/** For middleware of your own: stores a copy of the struct for the rest of the request. Its strings and the
- * array `roles` are not copied: they must stay valid until the handler returns. Returns 0 or -ENOMEM. */
+/**
+ * For middleware of your own: stores a copy of the struct for the rest of the request. Its strings and the
+ * array `roles` are not copied: they must stay valid until the handler returns. Returns 0 or -ENOMEM.
+ *
+ *     static int find_device(struct duda_ctx *d)
+ *     {
+ *         const struct duda_identity device = {.user = duda_header(d, "X-Device")};
+ *         int e = knows_device(d, device.user) ? duda_identity_set(d, &device) : 401;
+ *         return e ? e : DUDA_NEXT;
+ *     }
+ */
 MK_API int duda_identity_set(struct duda_ctx *d, const struct duda_identity *identity) MK_API_MUST_USE;
-/** Returns whether the client is authenticated and has the role. */
+/**
+ * Returns whether the client is authenticated and has the role.
+ *
+ *     if (!duda_has_role(d, "admin"))
+ *         return 403;
+ */
 MK_API bool duda_has_role(struct duda_ctx *d, const char *role);
 /**
  * Middleware that requires a role. `.data` is the name of the role, or a list of names separated by spaces,
@@ -179,7 +193,11 @@ enum { DUDA_TOKEN_HASH_LEN = 64, DUDA_TOKEN_MAX = 512 };
  */
 MK_API int duda_token_new(struct duda_ctx *d, const char *prefix, mk_str *token,
                           mk_str *hash) MK_API_MUST_USE;
-/** Returns the hash of a token, as DUDA_TOKEN_HASH_LEN hexadecimal digits; absent if memory is exhausted. */
+/**
+ * Returns the hash of a token, as DUDA_TOKEN_HASH_LEN hexadecimal digits; absent if memory is exhausted.
+ *
+ *     mk_str hash = duda_token_hash(d, duda_form(d, "token")); // the key under which the token is stored
+ */
 MK_API mk_str duda_token_hash(struct duda_ctx *d, mk_str token) MK_API_MUST_USE;
 
 /* ---- Sessions ---- */

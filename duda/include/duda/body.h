@@ -118,9 +118,14 @@ MK_API duda_verdict duda_problem_errors(struct duda_ctx *d, unsigned status,
  *         return duda_send_json(d, value);
  */
 MK_API int duda_accepts(struct duda_ctx *d, const char *const *types);
-/** Returns the index of the language ("en", "de-CH") that the client prefers (RFC 4647, section 3.4: `en`
+/**
+ * Returns the index of the language ("en", "de-CH") that the client prefers (RFC 4647, section 3.4: `en`
  * also matches a request for en-GB), or 0, the default language, if it accepts none of them. The response
- * gets `Vary: Accept-Language`. */
+ * gets `Vary: Accept-Language`.
+ *
+ *     static const char *const languages[] = {"en", "de", NULL};
+ *     bool is_german = duda_accepts_language(d, languages) == 1;
+ */
 MK_API int duda_accepts_language(struct duda_ctx *d, const char *const *languages);
 
 /** Negotiates a language without a request: `accept_language` is the value of Accept-Language. Returns -1 if

@@ -73,26 +73,49 @@ MK_API int duda_hmac(enum duda_digest digest, mk_str key, mk_str data, struct du
  * HKDF (RFC 5869): derives `size` bytes from a secret of high entropy; do not use it for passwords. `info`
  * names the purpose of the key, so that one secret yields independent keys. Returns 0, -EINVAL (`size`
  * exceeds 255 times the length of the digest), or -ENOMEM.
+ *
+ *     unsigned char key_for_mails[32];
+ *     int e = duda_hkdf(DUDA_SHA256, secret, MK_STR(""), MK_STR("mails"), key_for_mails, sizeof key_for_mails);
  */
 MK_API int duda_hkdf(enum duda_digest digest, mk_str secret, mk_str salt, mk_str info, void *out,
                      size_t size) MK_API_MUST_USE;
 
-/** Encodes as base64url (RFC 4648, section 5), without padding. */
+/**
+ * Encodes as base64url (RFC 4648, section 5), without padding.
+ *
+ *     duda_base64url_encode(&out, data);
+ *     return duda_redirect(d, 303, duda_sprintf(d, "/confirm?data=%.*s", MK_STR_ARG(mk_buf_str(&out))));
+ */
 MK_API void duda_base64url_encode(struct mk_buf *out, mk_str s);
-/** Decodes base64url. Returns false if `s` contains an invalid character, padding, or nonzero unused bits;
- * `out` may then contain part of the result. */
+/**
+ * Decodes base64url. Returns false if `s` contains an invalid character, padding, or nonzero unused bits;
+ * `out` may then contain part of the result.
+ *
+ *     if (!duda_base64url_decode(&out, duda_query(d, "data")))
+ *         return 400;
+ */
 MK_API bool duda_base64url_decode(struct mk_buf *out, mk_str s) MK_API_MUST_USE;
 /** Decodes hexadecimal digits, lowercase or uppercase. */
 MK_API bool duda_hex_decode(struct mk_buf *out, mk_str s) MK_API_MUST_USE;
 
 /** Length of a UUID as text, without the NUL. */
 enum { DUDA_UUID_LEN = 36 };
-/** Generates a random UUID (RFC 9562, version 4). */
+/**
+ * Generates a random UUID (RFC 9562, version 4).
+ *
+ *     char id[DUDA_UUID_LEN]; // without a NUL
+ *     duda_uuid4(id);
+ *     return duda_printf(d, "%.*s\n", DUDA_UUID_LEN, id);
+ */
 MK_API void duda_uuid4(char out[DUDA_UUID_LEN]);
 /** Generates a UUID that begins with the time, in milliseconds since 1970 (version 7). UUIDs generated at
  * about the same time are therefore adjacent in a database index. */
 MK_API void duda_uuid7(char out[DUDA_UUID_LEN], uint64_t now_ms);
-/** Writes `bytes` random bytes as base64url; 16 or more make an unguessable token. */
+/**
+ * Writes `bytes` random bytes as base64url; 16 or more make an unguessable token.
+ *
+ *     duda_random_text(&out, 16); // 128 bits, for a secret link
+ */
 MK_API void duda_random_text(struct mk_buf *out, size_t bytes);
 
 /** Buffer size for a password hash, including its NUL, and the maximum length of a password: the limits of

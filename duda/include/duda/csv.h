@@ -77,7 +77,11 @@ struct duda_csv_writer {
 MK_API void duda_csv_add(struct duda_csv_writer *writer, mk_str cell);
 /** Writes a number; `escape_formulas` does not change it. */
 MK_API void duda_csv_add_int(struct duda_csv_writer *writer, int64_t number);
-/** Writes a number with this many decimals, at most 17. Infinities and NaN become empty cells. */
+/**
+ * Writes a number with this many decimals, at most 17. Infinities and NaN become empty cells.
+ *
+ *     duda_csv_add_double(&writer, 2.5, 2); // 2.50
+ */
 MK_API void duda_csv_add_double(struct duda_csv_writer *writer, double number, unsigned decimals);
 /** Ends the row with CR LF. */
 MK_API void duda_csv_end_row(struct duda_csv_writer *writer);

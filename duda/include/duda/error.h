@@ -86,7 +86,13 @@ MK_API duda_verdict duda_error_invalid(struct duda_ctx *d, unsigned status,
  *     return duda_html(d, duda_sprintf(d, "<h1>Error %u</h1><p>%.*s", duda_error_status(d), MK_STR_ARG(text)));
  */
 MK_API const char *duda_error_detail(struct duda_ctx *d);
-/** For error handlers: the validation errors of duda_error_invalid(); NULL: none. */
+/**
+ * For error handlers: the validation errors of duda_error_invalid(); NULL: none.
+ *
+ *     const struct duda_validation_errors *errors = duda_error_validation(d);
+ *     for (size_t i = 0; errors && i < errors->n; i++)
+ *         duda_printf(d, "%.*s\n", MK_STR_ARG(errors->items[i].message));
+ */
 MK_API const struct duda_validation_errors *duda_error_validation(struct duda_ctx *d);
 
 /** The status of the error (400 to 599); 0 outside of error handlers. */

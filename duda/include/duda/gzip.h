@@ -16,8 +16,14 @@ extern "C" {
  * megabyte takes about 20 ms.
  */
 
-/** Appends `data` in gzip format. `level` is 1 (fast) to 9 (small); 0 means 6. Returns 0; -EINVAL: invalid
- * level; -ENOMEM: memory is exhausted, or `out` is full. */
+/**
+ * Appends `data` in gzip format. `level` is 1 (fast) to 9 (small); 0 means 6. Returns 0; -EINVAL: invalid
+ * level; -ENOMEM: memory is exhausted, or `out` is full.
+ *
+ *     int e = duda_gzip(&out, text, 6);
+ *     e = e ? e : duda_header_set(d, "Content-Encoding", MK_STR("gzip"));
+ *     return e ? e : duda_write(d, mk_buf_str(&out));
+ */
 MK_API int duda_gzip(struct mk_buf *out, mk_str data, int level) MK_API_MUST_USE;
 
 /**

@@ -48,8 +48,15 @@ struct duda_http_client;
  * "main". The client is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
  * no such section; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_http_client *duda_http_find(struct duda_ctx *d, const char *name);
-/** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
- * section early. */
+/**
+ * Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
+ * section early.
+ *
+ *     static int start(struct mk_worker *worker)
+ *     {
+ *         return duda_http_of(worker, "rates") ? 0 : -ENODEV;
+ *     }
+ */
 MK_API struct duda_http_client *duda_http_of(struct mk_worker *worker, const char *name);
 /** Checks that an [HTTP_CLIENT] section has this Name. Call this function in load() of a plugin whose `needs`
  * lists "duda-http" and whose `section` has `key`, such as `HttpClient`. If there is no such [HTTP_CLIENT],

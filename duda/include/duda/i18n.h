@@ -23,13 +23,22 @@ extern "C" {
  * duplicate key and a malformed line.
  */
 
-/** Returns the language of this request, such as "de": the one that duda_set_language() has set, or else the
+/**
+ * Returns the language of this request, such as "de": the one that duda_set_language() has set, or else the
  * one that the client prefers (Accept-Language). In the second case, the response gets `Vary:
  * Accept-Language`. Returns the default language if the client accepts no language of the service, and in
- * background tasks; NULL if the service has no translations. */
+ * background tasks; NULL if the service has no translations.
+ *
+ *     int e = duda_header_set(d, "Content-Language", mk_str_from_c(duda_language(d)));
+ */
 MK_API const char *duda_language(struct duda_ctx *d);
-/** Sets the language for the rest of the request, for example to that of the user's profile. Returns 0;
- * -ENOENT: the service has no translations into this language, and nothing changes; or -ENOMEM. */
+/**
+ * Sets the language for the rest of the request, for example to that of the user's profile. Returns 0;
+ * -ENOENT: the service has no translations into this language, and nothing changes; or -ENOMEM.
+ *
+ *     if (duda_set_language(d, duda_query(d, "language")))
+ *         return duda_problem(d, 400, "no translations for this language");
+ */
 MK_API int duda_set_language(struct duda_ctx *d, mk_str language);
 
 /**

@@ -145,7 +145,12 @@ MK_API int duda_jobs_list_failed(struct duda_ctx *d, const char *type,
  *     return e ? e : 204; // -ENOENT becomes 404
  */
 MK_API int duda_jobs_retry(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;
-/** Deletes a failed job; -ENOENT: there is no such failed job. */
+/**
+ * Deletes a failed job; -ENOENT: there is no such failed job.
+ *
+ *     int e = duda_jobs_delete(d, "mail", duda_param(d, "id"));
+ *     return e ? e : 204;
+ */
 MK_API int duda_jobs_delete(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;
 
 #ifdef __cplusplus

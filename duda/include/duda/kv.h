@@ -43,8 +43,15 @@ struct duda_kv;
  * "main". The store is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is no
  * such section; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_kv *duda_kv_find(struct duda_ctx *d, const char *name);
-/** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
- * section early. */
+/**
+ * Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
+ * section early.
+ *
+ *     static int start(struct mk_worker *worker)
+ *     {
+ *         return duda_kv_of(worker, NULL) ? 0 : -ENODEV;
+ *     }
+ */
 MK_API struct duda_kv *duda_kv_of(struct mk_worker *worker, const char *name);
 
 /*
@@ -80,9 +87,18 @@ MK_API int duda_kv_scan(struct duda_ctx *d, struct duda_kv *kv, mk_str prefix, m
  */
 MK_API int duda_kv_set(struct duda_ctx *d, struct duda_kv *kv, mk_str key, mk_str value,
                        uint64_t ttl_ms) MK_API_MUST_USE;
-/** Deletes an entry. -ENOENT: there is no entry. Waits. */
+/**
+ * Deletes an entry. -ENOENT: there is no entry. Waits.
+ *
+ *     int e = duda_kv_delete(d, kv, order_key);
+ *     return e ? e : 204; // -ENOENT becomes 404
+ */
 MK_API int duda_kv_delete(struct duda_ctx *d, struct duda_kv *kv, mk_str key) MK_API_MUST_USE;
-/** Sets the time to live of an entry (0: it never expires). -ENOENT: there is no entry. Waits. */
+/**
+ * Sets the time to live of an entry (0: it never expires). -ENOENT: there is no entry. Waits.
+ *
+ *     int e = duda_kv_expire(d, kv, order_key, 3600 * 1000); // in an hour
+ */
 MK_API int duda_kv_expire(struct duda_ctx *d, struct duda_kv *kv, mk_str key,
                           uint64_t ttl_ms) MK_API_MUST_USE;
 /**

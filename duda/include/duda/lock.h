@@ -36,8 +36,16 @@ extern "C" {
  *     return e;                                // the next handler acquires the lock
  */
 MK_API int duda_lock(struct duda_ctx *d, mk_str name, uint32_t timeout_ms) MK_API_MUST_USE;
-/** Releases the lock. The next waiting handler acquires it at the end of this loop iteration. Returns 0, or
- * -EPERM: this handler does not hold the lock. */
+/**
+ * Releases the lock. The next waiting handler acquires it at the end of this loop iteration. Returns 0, or
+ * -EPERM: this handler does not hold the lock.
+ *
+ *     int e = duda_lock(d, MK_STR("import"), 5000);
+ *     if (e)
+ *         return e;
+ *     e = import_orders(d);
+ *     (void)duda_unlock(d, MK_STR("import")); // otherwise at the end of the handler
+ */
 MK_API int duda_unlock(struct duda_ctx *d, mk_str name);
 
 /** Maximum length of a name in bytes. */

@@ -10,8 +10,12 @@
 extern "C" {
 #endif
 
-/** Writes a message to the error log of the virtual host, with the method, target and client address of the
- * request, and its duda_request_id(). With `ErrorLogFormat json`, the line also contains the route. */
+/**
+ * Writes a message to the error log of the virtual host, with the method, target and client address of the
+ * request, and its duda_request_id(). With `ErrorLogFormat json`, the line also contains the route.
+ *
+ *     duda_log(d, MK_LOG_WARN, "the printer is out of paper: %d pages are missing", n_pages);
+ */
 MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
 /**

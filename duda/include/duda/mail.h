@@ -43,7 +43,12 @@ static inline int duda_mail_write(struct mk_buf *out, const struct duda_mail *ma
 {
     return duda_mail_write_sized(out, mail, sizeof *mail, now);
 }
-/** Is the text an address that duda_mail_write() accepts: local@domain, ASCII, without quotes? */
+/**
+ * Is the text an address that duda_mail_write() accepts: local@domain, ASCII, without quotes?
+ *
+ *     if (!duda_mail_is_address(duda_form(d, "address")))
+ *         return duda_problem(d, 422, "`address` is not an email address");
+ */
 MK_API bool duda_mail_is_address(mk_str text);
 
 #ifdef __cplusplus

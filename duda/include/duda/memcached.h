@@ -31,9 +31,14 @@ enum { DUDA_MEMCACHED_SECTIONS_MAX = 16, DUDA_MEMCACHED_KEY_MAX = 250, DUDA_MEMC
 
 /* The strings that these functions return are NUL-terminated. */
 
-/** Returns the section with this Name; NULL selects the only section or, if there are several, the one named
+/**
+ * Returns the section with this Name; NULL selects the only section or, if there are several, the one named
  * "main". The section is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
- * no such section; functions called with NULL return -ENODEV, which becomes status 503. */
+ * no such section; functions called with NULL return -ENODEV, which becomes status 503.
+ *
+ *     mk_str page;
+ *     int e = duda_memcached_get(d, duda_memcached_find(d, NULL), key, &page);
+ */
 MK_API struct duda_memcached *duda_memcached_find(struct duda_ctx *d, const char *name);
 /** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
  * section early. */
@@ -93,7 +98,13 @@ MK_API int duda_memcached_add(struct duda_ctx *d, struct duda_memcached *memcach
  * -ENOENT: it is gone. */
 MK_API int duda_memcached_cas(struct duda_ctx *d, struct duda_memcached *memcached, mk_str key, uint64_t cas,
                               mk_str value, uint64_t ttl_ms) MK_API_MUST_USE;
-/** Deletes a value. -ENOENT: there is no value. */
+/**
+ * Deletes a value. -ENOENT: there is no value.
+ *
+ *     int e = duda_memcached_delete(d, cache, key);
+ *     if (e && e != -ENOENT)
+ *         return e;
+ */
 MK_API int duda_memcached_delete(struct duda_ctx *d, struct duda_memcached *memcached,
                                  mk_str key) MK_API_MUST_USE;
 /** Sets the time to live of a value. -ENOENT: there is no value. */

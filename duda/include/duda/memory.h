@@ -21,7 +21,12 @@ extern "C" {
 MK_API void *duda_alloc(struct duda_ctx *d, size_t size);
 /** The allocator of a handler: allocates like duda_alloc(). */
 MK_API struct mk_allocator duda_allocator_of(struct duda_ctx *d);
-/** Returns a NUL-terminated copy of the string; absent if memory is exhausted. */
+/**
+ * Returns a NUL-terminated copy of the string; absent if memory is exhausted.
+ *
+ *     mk_str copy = duda_strdup(d, mk_buf_str(&out)); // valid until the handler returns
+ *     mk_buf_free(&out);
+ */
 MK_API mk_str duda_strdup(struct duda_ctx *d, mk_str text) MK_API_MUST_USE;
 /**
  * Formats a NUL-terminated string like printf(3); absent if memory is exhausted.
@@ -53,8 +58,13 @@ MK_API void duda_arena_rewind(struct duda_ctx *d, size_t mark);
  *         return 500;
  */
 MK_API int duda_defer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx) MK_API_MUST_USE;
-/** Removes the most recently deferred fn(ctx), so that it is not called: for a long-running handler that has
- * already released the resource itself. Returns false if fn(ctx) is not deferred. */
+/**
+ * Removes the most recently deferred fn(ctx), so that it is not called: for a long-running handler that has
+ * already released the resource itself. Returns false if fn(ctx) is not deferred.
+ *
+ *     if (duda_undefer(d, close_file, f))
+ *         fclose(f);
+ */
 MK_API bool duda_undefer(struct duda_ctx *d, void (*fn)(void *ctx), void *ctx);
 
 #ifdef __cplusplus

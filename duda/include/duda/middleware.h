@@ -14,11 +14,19 @@ extern "C" {
  * the status that the client will get for it. */
 MK_API duda_verdict duda_next(struct duda_ctx *d) MK_API_MUST_USE;
 
-/** Returns the `.data` of the matched route. NULL if the route has none, or if an error handler responds for
- * a path without a route. */
+/**
+ * Returns the `.data` of the matched route. NULL if the route has none, or if an error handler responds for
+ * a path without a route.
+ *
+ *     const char *title = duda_route_data(d); // DUDA_GET("/about", show_page, .data = "About us")
+ */
 MK_API const void *duda_route_data(struct duda_ctx *d);
-/** Returns the `.data` of the middleware or error handler that is running. NULL if its entry has none, or in
- * the handler of a route. */
+/**
+ * Returns the `.data` of the middleware or error handler that is running. NULL if its entry has none, or in
+ * the handler of a route.
+ *
+ *     const char *role = duda_middleware_data(d); // DUDA_BEFORE(check_role, .data = "admin")
+ */
 MK_API const void *duda_middleware_data(struct duda_ctx *d);
 
 /**

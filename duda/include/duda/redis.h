@@ -45,9 +45,14 @@ enum { DUDA_REDIS_SERVERS_MAX = 16, DUDA_REDIS_PIPELINE_MAX = 1000, DUDA_REDIS_A
 /** A server: one [REDIS] section, in one worker. */
 struct duda_redis;
 
-/** Returns the server with this Name; NULL selects the only section or, if there are several, the one named
+/**
+ * Returns the server with this Name; NULL selects the only section or, if there are several, the one named
  * "main". The server is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
- * no such section; functions called with NULL return -ENODEV, which becomes status 503. */
+ * no such section; functions called with NULL return -ENODEV, which becomes status 503.
+ *
+ *     struct duda_redis_reply reply;
+ *     int e = duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("GET"), key);
+ */
 MK_API struct duda_redis *duda_redis_find(struct duda_ctx *d, const char *name);
 /** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
  * section early. */
@@ -107,7 +112,13 @@ struct duda_redis_command {
 #define duda_redis(d, redis, reply, ...)                                                                     \
     duda_redis_do(d, redis, reply, (const mk_str[]){__VA_ARGS__}, MK_LEN(((const mk_str[]){__VA_ARGS__})))
 #endif
-/** Sends a command given as an array of parts. */
+/**
+ * Sends a command given as an array of parts.
+ *
+ *     struct duda_redis_reply reply;
+ *     const mk_str args[] = {MK_STR("LPUSH"), key, last};
+ *     int e = duda_redis_do(d, redis, &reply, args, MK_LEN(args));
+ */
 MK_API int duda_redis_do(struct duda_ctx *d, struct duda_redis *redis, struct duda_redis_reply *reply,
                          const mk_str *args, size_t n) MK_API_MUST_USE;
 
@@ -134,16 +145,30 @@ MK_API int duda_redis_write_replicated(struct duda_ctx *d, struct duda_redis *re
                                        struct duda_redis_reply *reply, unsigned replicas, uint32_t timeout_ms,
                                        const mk_str *args, size_t n) MK_API_MUST_USE;
 
-/** Sends n commands as one pipeline and waits for their replies. A command that the server rejects gets a
+/**
+ * Sends n commands as one pipeline and waits for their replies. A command that the server rejects gets a
  * reply of type DUDA_REDIS_ERROR and does not stop the others. Returns 0, even if the server rejects
- * commands, so never -EREMOTEIO or -ENOSPC; other errors as above. */
+ * commands, so never -EREMOTEIO or -ENOSPC; other errors as above.
+ *
+ *     const mk_str incr[] = {MK_STR("INCR"), key}, expire[] = {MK_STR("EXPIRE"), key, MK_STR("60")};
+ *     const struct duda_redis_command commands[] = {{incr, MK_LEN(incr)}, {expire, MK_LEN(expire)}};
+ *     struct duda_redis_reply replies[2];
+ *     int e = duda_redis_pipeline(d, redis, commands, 2, replies);
+ */
 MK_API int duda_redis_pipeline(struct duda_ctx *d, struct duda_redis *redis,
                                const struct duda_redis_command *commands, size_t n,
                                struct duda_redis_reply *replies) MK_API_MUST_USE;
 
-/** Runs the commands as one transaction (MULTI, EXEC): no command of another client runs in between. If the
+/**
+ * Runs the commands as one transaction (MULTI, EXEC): no command of another client runs in between. If the
  * server cannot queue one of them, none runs (-EREMOTEIO, and the first reply says why). In a cluster, all
- * keys must be in one hash slot. For conditional updates, use a script. */
+ * keys must be in one hash slot. For conditional updates, use a script.
+ *
+ *     const mk_str take[] = {MK_STR("DECR"), key}, note[] = {MK_STR("RPUSH"), MK_STR("sold"), last};
+ *     const struct duda_redis_command commands[] = {{take, MK_LEN(take)}, {note, MK_LEN(note)}};
+ *     struct duda_redis_reply replies[2];
+ *     int e = duda_redis_transaction(d, redis, commands, 2, replies); // both, or none of them
+ */
 MK_API int duda_redis_transaction(struct duda_ctx *d, struct duda_redis *redis,
                                   const struct duda_redis_command *commands, size_t n,
                                   struct duda_redis_reply *replies) MK_API_MUST_USE;

@@ -13,7 +13,12 @@ extern "C" {
 /* Strings live until the handler returns and are NUL-terminated. Functions whose names end in `_or` have a
  * fallback for absent values. */
 
-/** The request method as the client sent it. */
+/**
+ * The request method as the client sent it.
+ *
+ *     if (mk_str_eq(duda_method(d), MK_STR("DELETE")))
+ *         duda_log(d, MK_LOG_INFO, "deleted %s", duda_path(d).p);
+ */
 MK_API mk_str duda_method(struct duda_ctx *d);
 /** The decoded path that is matched against the routes, without the prefix from [ROUTES]. An encoded slash stays
  * encoded: `%2F` is no separator. */
@@ -33,12 +38,27 @@ MK_API mk_str duda_param(struct duda_ctx *d, const char *name);
  */
 MK_API bool duda_param_int(struct duda_ctx *d, const char *name, int64_t *out);
 
-/** The decoded value of the first query parameter with that name (`+` is a space); absent if none exists. */
+/**
+ * The decoded value of the first query parameter with that name (`+` is a space); absent if none exists.
+ *
+ *     mk_str q = duda_query(d, "q");
+ *     return q.len ? search_items(d, q) : show_items(d);
+ */
 MK_API mk_str duda_query(struct duda_ctx *d, const char *name);
-/** The same value as a C string; `fallback` if it is absent or contains a NUL. */
+/**
+ * The same value as a C string; `fallback` if it is absent or contains a NUL.
+ *
+ *     return duda_printf(d, "hello %s\n", duda_query_or(d, "name", "world"));
+ */
 MK_API const char *duda_query_or(struct duda_ctx *d, const char *name, const char *fallback);
-/** Reads a query parameter as a number, as duda_param_int() does. Returns false, and leaves *out unchanged,
- * if the parameter is absent, or not a decimal number that fits. */
+/**
+ * Reads a query parameter as a number, as duda_param_int() does. Returns false, and leaves *out unchanged,
+ * if the parameter is absent, or not a decimal number that fits.
+ *
+ *     int64_t year;
+ *     if (!duda_query_int(d, "year", &year))
+ *         return duda_problem(d, 400, "`year` must be a number");
+ */
 MK_API bool duda_query_int(struct duda_ctx *d, const char *name, int64_t *out);
 /** Reads an optional query parameter as a number: an absent one becomes `fallback`, and the result is true.
  * Returns false, and leaves *out unchanged, if the parameter is not a decimal number that fits.
@@ -60,8 +80,14 @@ MK_API bool duda_query_int_or(struct duda_ctx *d, const char *name, int64_t fall
  *         add_tag(&filter, tag);
  */
 MK_API bool duda_query_next(struct duda_ctx *d, const char *name, size_t *at, mk_str *value) MK_API_MUST_USE;
-/** Reads the i-th query parameter, counted from 0, in the order of the URL. Returns false, and leaves *name
- * and *value unchanged, if `i` is out of range. */
+/**
+ * Reads the i-th query parameter, counted from 0, in the order of the URL. Returns false, and leaves *name
+ * and *value unchanged, if `i` is out of range.
+ *
+ *     mk_str name, value;
+ *     for (size_t i = 0; duda_query_at(d, i, &name, &value); i++)
+ *         duda_log(d, MK_LOG_INFO, "%s is %s", name.p, value.p);
+ */
 MK_API bool duda_query_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value) MK_API_MUST_USE;
 
 /**
@@ -74,26 +100,50 @@ MK_API bool duda_query_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *va
  */
 MK_API mk_str duda_header(struct duda_ctx *d, const char *name);
 
-/** Reads the i-th request header, counted from 0, in the order received. Returns false, and leaves *name and
+/**
+ * Reads the i-th request header, counted from 0, in the order received. Returns false, and leaves *name and
  * *value unchanged, if `i` is out of range. Headers that may occur several times, such as Forwarded, have one
- * entry for each occurrence. */
+ * entry for each occurrence.
+ *
+ *     mk_str name, value;
+ *     for (size_t i = 0; duda_header_at(d, i, &name, &value); i++)
+ *         duda_printf(d, "%s: %s\n", name.p, value.p);
+ */
 MK_API bool duda_header_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *value) MK_API_MUST_USE;
 
-/** The host that the client requested, without port; absent for an HTTP/1.0 client that sends no Host. The
+/**
+ * The host that the client requested, without port; absent for an HTTP/1.0 client that sends no Host. The
  * client can send any name, so check it against a list of your own before you put it into a link, for example
- * in an email. */
+ * in an email.
+ *
+ *     if (!mk_str_eq_nocase(duda_host(d), MK_STR("www.example.org")))
+ *         return 421;
+ */
 MK_API mk_str duda_host(struct duda_ctx *d);
-/** "https" or "http": the scheme that the client uses, to this server or to a trusted proxy. Absent without a
- * request. */
+/**
+ * "https" or "http": the scheme that the client uses, to this server or to a trusted proxy. Absent without a
+ * request.
+ *
+ *     if (!mk_str_eq(duda_scheme(d), MK_STR("https")))
+ *         return duda_problem(d, 403, "use https");
+ */
 MK_API mk_str duda_scheme(struct duda_ctx *d);
-/** The absolute URL of the request, with host, path and query as the client sent them:
+/**
+ * The absolute URL of the request, with host, path and query as the client sent them:
  * "https://example.org:8443/shop/items?page=2". The path includes the prefix from [ROUTES]. Absent without a
- * host, or if memory is exhausted. */
+ * host, or if memory is exhausted.
+ *
+ *     return duda_printf(d, "<link rel=canonical href=\"%s\">\n", duda_html_escape(d, duda_request_url(d)).p);
+ */
 MK_API mk_str duda_request_url(struct duda_ctx *d);
 
-/** The client IP address as text, without port, or `unix:`. For a request from a trusted proxy, this is the
+/**
+ * The client IP address as text, without port, or `unix:`. For a request from a trusted proxy, this is the
  * address in X-Forwarded-For (`RealAddress` of [SECURITY]). Absent in a handler without a request, or if
- * memory is exhausted. */
+ * memory is exhausted.
+ *
+ *     duda_log(d, MK_LOG_WARN, "wrong password from %s", duda_client_ip(d).p);
+ */
 MK_API mk_str duda_client_ip(struct duda_ctx *d);
 
 /**
@@ -120,15 +170,23 @@ MK_API ssize_t duda_read(struct duda_ctx *d, char *buf, size_t cap) MK_API_MUST_
  */
 MK_API int duda_read_all(struct duda_ctx *d, size_t max, mk_str *out) MK_API_MUST_USE;
 
-/** The server's request and response objects and the worker, for features that Duda's own functions do not
- * cover. Do not set the response body directly while the handler runs. */
+/**
+ * The server's request and response objects and the worker, for features that Duda's own functions do not
+ * cover. Do not set the response body directly while the handler runs.
+ *
+ *     mk_str type = mk_request_media_type(duda_request(d), MK_STR("a.png"));
+ */
 MK_API struct mk_request *duda_request(struct duda_ctx *d);
 MK_API struct mk_response *duda_response(struct duda_ctx *d);
 MK_API struct mk_worker *duda_worker(struct duda_ctx *d);
 
-/** The request ID, for logs and for correlation across services: mk_request_id(). It is the X-Request-Id that
+/**
+ * The request ID, for logs and for correlation across services: mk_request_id(). It is the X-Request-Id that
  * a trusted proxy has sent, or 32 random hexadecimal digits. For jobs and background tasks, the ID of the
- * job. */
+ * job.
+ *
+ *     mk_str note = duda_sprintf(d, "Please report this error with the number %s.", duda_request_id(d).p);
+ */
 MK_API mk_str duda_request_id(struct duda_ctx *d);
 
 /**

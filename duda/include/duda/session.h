@@ -20,7 +20,11 @@ extern "C" {
 
 /* ---- Cookies ---- */
 
-/** Reads a cookie of the request: the value of the first one with that name; absent if there is none. */
+/**
+ * Reads a cookie of the request: the value of the first one with that name; absent if there is none.
+ *
+ *     bool is_dark = mk_str_eq(duda_cookie(d, "theme"), MK_STR("dark"));
+ */
 MK_API mk_str duda_cookie(struct duda_ctx *d, const char *name);
 /**
  * Sets a cookie by adding a Set-Cookie header (see mk_cookie_write()), with `Secure` over TLS, `HttpOnly`
@@ -41,7 +45,11 @@ static inline MK_API_MUST_USE int duda_cookie_set(struct duda_ctx *d, const stru
 {
     return duda_cookie_set_sized(d, cookie, sizeof *cookie);
 }
-/** Deletes the cookie with that name and the path "/" from the browser. Returns -EPERM as above. */
+/**
+ * Deletes the cookie with that name and the path "/" from the browser. Returns -EPERM as above.
+ *
+ *     int e = duda_cookie_delete(d, "theme");
+ */
 MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_USE;
 
 /**
@@ -51,6 +59,9 @@ MK_API int duda_cookie_delete(struct duda_ctx *d, const char *name) MK_API_MUST_
  * to share them), and to the keys of the server: `KeyFile` of [SESSIONS], `DUDA_KEYS` in the environment, or
  * else a key that the server generates and that lasts as long as its master process. Returns -ENOTSUP if
  * Monkey was built without OpenSSL, or a result of duda_cookie_set().
+ *
+ *     const struct mk_cookie cart = {.name = "cart", .value = MK_STR("17"), .max_age = 7 * 86400};
+ *     int e = duda_cookie_set_signed(d, &cart);
  */
 MK_API int duda_cookie_set_signed_sized(struct duda_ctx *d, const struct mk_cookie *cookie,
                                         size_t cookie_size) MK_API_MUST_USE;
@@ -338,8 +349,17 @@ struct duda_session_store {
     int (*key)(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE]);
     uint64_t reserved[4]; /**< must be zero */
 };
-/** Sets the session store of the service; call it in a DUDA_START() function. In a package it sets the store
- * of all services that have no store of their own. `store` must live as long as the worker. */
+/**
+ * Sets the session store of the service; call it in a DUDA_START() function. In a package it sets the store
+ * of all services that have no store of their own. `store` must live as long as the worker.
+ *
+ *     static const struct duda_session_store store = {.load = load_session, .save = save_session, .destroy = delete_session};
+ *     static int start(struct mk_worker *worker)
+ *     {
+ *         duda_session_set_store(worker, &store);
+ *         return 0;
+ *     }
+ */
 MK_API void duda_session_set_store(struct mk_worker *worker, const struct duda_session_store *store);
 /** For packages: the Name of the configured session store; absent: sessions are in memory or in cookies. */
 MK_API mk_str duda_session_store_name(struct mk_worker *worker);
@@ -351,6 +371,9 @@ MK_API mk_str duda_session_store_name(struct mk_worker *worker);
  * `<input type=hidden name=csrf_token value="{{@csrf_token}}">`. Scripts send the token as `X-CSRF-Token`. A
  * cookie binds the token to the browser, and every call encodes the token differently. Absent if memory is
  * exhausted or the response has started.
+ *
+ *     return duda_printf(d, "<form method=post><input type=hidden name=csrf_token value=\"%s\">...",
+ *                        duda_csrf_token(d).p);
  */
 MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
 /**

@@ -33,8 +33,15 @@ struct duda_sql_db;
  * "main". The database is valid for the lifetime of the worker. Returns NULL, and logs an error, if there is
  * no such database; functions called with NULL return -ENODEV, which becomes status 503. */
 MK_API struct duda_sql_db *duda_sql_find(struct duda_ctx *d, const char *name);
-/** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
- * section early. */
+/**
+ * Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
+ * section early.
+ *
+ *     static int start(struct mk_worker *worker)
+ *     {
+ *         return duda_sql_of(worker, "shop") ? 0 : -ENODEV;
+ *     }
+ */
 MK_API struct duda_sql_db *duda_sql_of(struct mk_worker *worker, const char *name);
 
 /** The type of a value. */
@@ -49,7 +56,12 @@ struct duda_sql_value {
     mk_str text;    /**< TEXT, BLOB */
 };
 
-/** Constructors for parameters. Absent text becomes NULL. */
+/**
+ * Constructors for parameters. Absent text becomes NULL.
+ *
+ *     e = duda_sql_query(d, db, NULL, "UPDATE goods SET price = $1, note = $2 WHERE id = $3",
+ *                        duda_sql_real(2.5), duda_sql_null(), duda_sql_integer(id));
+ */
 static inline struct duda_sql_value duda_sql_null(void)
 {
     struct duda_sql_value v = {DUDA_SQL_NULL, 0, 0, {MK_API_NULL, 0}};
@@ -107,7 +119,13 @@ struct duda_sql_result {
     uint64_t reserved[3];                       /**< for later releases */
 };
 
-/** Returns a value of a row. */
+/**
+ * Returns a value of a row.
+ *
+ *     for (size_t row = 0; row < result.n_rows; row++)
+ *         duda_printf(d, "%lld %s\n", (long long)duda_sql_cell(&result, row, 0)->number,
+ *                     duda_sql_cell(&result, row, 1)->text.p);
+ */
 static inline const struct duda_sql_value *duda_sql_cell(const struct duda_sql_result *result, size_t row,
                                                          size_t column)
 {
@@ -161,7 +179,12 @@ static inline MK_API_MUST_USE int duda_sql_use(int result)
                               sizeof duda_values / sizeof *duda_values - 1);                                 \
     }))
 #endif
-/** Runs a statement with an array of parameters. */
+/**
+ * Runs a statement with an array of parameters.
+ *
+ *     const struct duda_sql_value values[] = {duda_sql_integer(price), duda_sql_text(who)};
+ *     e = duda_sql_query_values(d, db, &result, "SELECT * FROM goods WHERE price < $1 AND owner = $2", values, 2);
+ */
 MK_API int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, struct duda_sql_result *result,
                                  const char *text, const struct duda_sql_value *parameters,
                                  size_t n) MK_API_MUST_USE;
@@ -244,7 +267,12 @@ struct duda_sql_transaction_options {
  * so the outer transaction can continue after an error such as -EEXIST.
  */
 MK_API int duda_sql_begin(struct duda_ctx *d, struct duda_sql_db *db) MK_API_MUST_USE;
-/** Begins a transaction with options. -EINVAL: a nested transaction cannot have an isolation level. */
+/**
+ * Begins a transaction with options. -EINVAL: a nested transaction cannot have an isolation level.
+ *
+ *     const struct duda_sql_transaction_options report = {.read_only = true};
+ *     e = duda_sql_begin_with(d, db, &report);
+ */
 MK_API int duda_sql_begin_with_sized(struct duda_ctx *d, struct duda_sql_db *db,
                                      const struct duda_sql_transaction_options *options,
                                      size_t options_size) MK_API_MUST_USE;
@@ -510,8 +538,12 @@ MK_API int duda_sql_cursor_bind_checked(struct duda_ctx *d, struct duda_sql_curs
 /** Closes the cursor early. Does nothing if the cursor is closed already or NULL. */
 MK_API void duda_sql_cursor_close(struct duda_sql_cursor *cursor);
 
-/** Writes the rows as JSON: an array with an object for each row. Bytes become base64, and numbers that JSON
- * cannot represent become null. */
+/**
+ * Writes the rows as JSON: an array with an object for each row. Bytes become base64, and numbers that JSON
+ * cannot represent become null.
+ *
+ *     duda_sql_json(&out, &result); // [{"id":1,"name":"tea"}]
+ */
 MK_API void duda_sql_json(struct mk_buf *out, const struct duda_sql_result *result);
 
 #ifdef __cplusplus

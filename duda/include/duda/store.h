@@ -40,14 +40,18 @@ enum { DUDA_STORE_KEY_MAX = 440 };
 
 /* The strings that these functions return are NUL-terminated. */
 
-/** Returns the store with this Name; NULL selects "main", which is the memory store unless a section has
+/**
+ * Returns the store with this Name; NULL selects "main", which is the memory store unless a section has
  * this Name. "memory" always selects the memory store: its values are limited to 64 KB. When it is full,
  * values of duda_store_set() are evicted first, then those of duda_store_add() and duda_store_incr() that
  * would expire first. Locks are never evicted; an eighth of the memory is reserved for them, of which the
  * requests of one client may hold half. When that part is full, duda_store_lock() returns -ENOSPC. All
  * services of the server share the memory store. The store is valid for the lifetime of the worker. Returns
  * NULL, and logs an error, if there is no such store; functions called with NULL return -ENODEV, which
- * becomes status 503. */
+ * becomes status 503.
+ *
+ *     int e = duda_store_set(d, duda_store_find(d, NULL), MK_STR("motd"), MK_STR("Closed on Monday"), 3600 * 1000);
+ */
 MK_API struct duda_store *duda_store_find(struct duda_ctx *d, const char *name);
 /** Like the function above, but without a handler: call it in a DUDA_START() function to detect a missing
  * section early. */
@@ -73,7 +77,13 @@ MK_API int duda_store_set(struct duda_ctx *d, struct duda_store *store, mk_str k
 /** Sets a value only if one exists; otherwise -ENOENT. */
 MK_API int duda_store_replace(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value,
                               uint64_t ttl_ms) MK_API_MUST_USE;
-/** Sets a value only if none exists; otherwise -EEXIST. */
+/**
+ * Sets a value only if none exists; otherwise -EEXIST.
+ *
+ *     int e = duda_store_add(d, store, user, MK_STR("invited"), 86400 * 1000); // only once a day
+ *     if (e == -EEXIST)
+ *         return 409;
+ */
 MK_API int duda_store_add(struct duda_ctx *d, struct duda_store *store, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
 /** Deletes the value of the key if it equals `value`; if it differs or does not exist, returns -ESTALE. If

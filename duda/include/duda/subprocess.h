@@ -92,15 +92,24 @@ static inline MK_API_MUST_USE int duda_subprocess_start(struct duda_ctx *d,
  */
 MK_API ssize_t duda_subprocess_read(struct duda_ctx *d, struct duda_subprocess *subprocess, char *buf,
                                     size_t cap) MK_API_MUST_USE;
-/** Writes the whole string to the standard input; waits while the pipe is full. A program that is blocked
+/**
+ * Writes the whole string to the standard input; waits while the pipe is full. A program that is blocked
  * because its own output is not read accepts no input: read its output in between, or use
  * duda_subprocess_run(). Returns 0; -EPIPE: the program has closed its input; or -ETIME, -ETIMEDOUT or
- * -ECANCELED. */
+ * -ECANCELED.
+ *
+ *     int e = duda_subprocess_write(d, subprocess, text);
+ *     duda_subprocess_close_stdin(subprocess); // the program sees the end of its input
+ */
 MK_API int duda_subprocess_write(struct duda_ctx *d, struct duda_subprocess *subprocess,
                                  mk_str text) MK_API_MUST_USE;
 /** Closes the standard input of the program. */
 MK_API void duda_subprocess_close_stdin(struct duda_subprocess *subprocess);
-/** Sends a signal, such as SIGTERM, to the process group of the program. */
+/**
+ * Sends a signal, such as SIGTERM, to the process group of the program.
+ *
+ *     duda_subprocess_signal(subprocess, SIGTERM);
+ */
 MK_API void duda_subprocess_signal(struct duda_subprocess *subprocess, int signal);
 /** Closes the input, discards the remaining output, and waits for the program to exit. Returns 0 and sets
  * `*status`; or returns the error that prevented the start, -ETIME, -ETIMEDOUT or -ECANCELED. */

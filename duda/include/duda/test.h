@@ -65,13 +65,27 @@ struct duda_test_request {
 /** Registers a test; only DUDA_TEST() calls it. */
 MK_API void duda_test_add(const char *name, void (*fn)(struct duda_test *t));
 
-/** Sends a request over a new in-memory connection, without a socket, and waits for the response. The test
- * fails if the service does not respond. */
+/**
+ * Sends a request over a new in-memory connection, without a socket, and waits for the response. The test
+ * fails if the service does not respond.
+ *
+ *     struct duda_test_request request = {.method = "PUT", .target = "/items/7", .body = MK_STR("{\"name\": \"tea\"}"),
+ *                                         .headers = "Content-Type: application/json\r\nAuthorization: Bearer x\r\n"};
+ *     duda_expect_status(t, duda_test_send(t, &request), 204);
+ */
 MK_API struct duda_test_response duda_test_send(struct duda_test *test,
                                                 const struct duda_test_request *request);
-/** Sends `GET target`. */
+/**
+ * Sends `GET target`.
+ *
+ *     duda_expect_status(t, duda_test_get(t, "/items?page=2"), 200);
+ */
 MK_API struct duda_test_response duda_test_get(struct duda_test *test, const char *target);
-/** Sends `POST target` with a body of the media type `type`. */
+/**
+ * Sends `POST target` with a body of the media type `type`.
+ *
+ *     duda_expect_status(t, duda_test_post(t, "/items", "application/json", "{\"name\": \"tea\"}"), 201);
+ */
 MK_API struct duda_test_response duda_test_post(struct duda_test *test, const char *target, const char *type,
                                                 const char *body);
 /**
@@ -138,7 +152,12 @@ MK_API mk_str duda_test_cookie(struct duda_test *test, const char *name);
  *     duda_expect_text(t, duda_test_cookie(t, "theme"), "dark");
  */
 MK_API void duda_test_set_cookie(struct duda_test *test, const char *name, const char *value);
-/** Removes all cookies, so that the next request comes from a new browser. */
+/**
+ * Removes all cookies, so that the next request comes from a new browser.
+ *
+ *     duda_test_clear_cookies(t); // another browser
+ *     duda_expect_status(t, duda_test_get(t, "/account"), 401);
+ */
 MK_API void duda_test_clear_cookies(struct duda_test *test);
 
 /**
@@ -175,7 +194,14 @@ MK_API struct duda_test_stream *duda_test_stream_open(struct duda_test *test,
                                                       const struct duda_test_request *request);
 /** Status and headers of the response. */
 MK_API struct duda_test_response duda_test_stream_response(const struct duda_test_stream *stream);
-/** Waits up to `timeout_ms` for more of the body. Returns false on timeout or at the end of the body. */
+/**
+ * Waits up to `timeout_ms` for more of the body. Returns false on timeout or at the end of the body.
+ *
+ *     mk_str part;
+ *     while (duda_test_stream_read(stream, 1000, &part))
+ *         n += part.len;
+ *     duda_expect_int(t, n, 100000);
+ */
 MK_API bool duda_test_stream_read(struct duda_test_stream *stream, uint32_t timeout_ms,
                                   mk_str *data) MK_API_MUST_USE;
 /** Waits up to `timeout_ms` for the next event, and skips comments. Returns false on timeout or at the
@@ -184,7 +210,12 @@ MK_API bool duda_test_stream_event(struct duda_test_stream *stream, uint32_t tim
                                    struct duda_test_event *event) MK_API_MUST_USE;
 /** Waits up to `timeout_ms` for the service to end the response. Returns whether it has ended. */
 MK_API bool duda_test_stream_ended(struct duda_test_stream *stream, uint32_t timeout_ms) MK_API_MUST_USE;
-/** Disconnects before the end of the response, as a browser does when its tab is closed. */
+/**
+ * Disconnects before the end of the response, as a browser does when its tab is closed.
+ *
+ *     duda_test_stream_close(stream);
+ *     duda_expect_text(t, duda_test_get(t, "/listeners").body, "0\n");
+ */
 MK_API void duda_test_stream_close(struct duda_test_stream *stream);
 
 /* ---- WebSockets ---- */
@@ -237,7 +268,12 @@ MK_API void duda_test_websocket_close(struct duda_test_websocket *websocket, uns
  *     duda_expect_status(t, duda_test_get(t, "/profile"), 401); // the session has expired
  */
 MK_API void duda_test_advance_clock(struct duda_test *test, uint64_t duration_ms);
-/** Sets the wall clock of the process, in seconds since 1970. Timeouts are not affected. */
+/**
+ * Sets the wall clock of the process, in seconds since 1970. Timeouts are not affected.
+ *
+ *     duda_test_set_time(t, 1767225600); // 2026-01-01 00:00 UTC
+ *     duda_expect_contains(t, duda_test_get(t, "/").body, "Happy New Year");
+ */
 MK_API void duda_test_set_time(struct duda_test *test, int64_t unix_s);
 /** Runs the service for `duration_ms` of real time, so that background tasks and threads can make
  * progress. */

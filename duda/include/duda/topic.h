@@ -115,6 +115,12 @@ static inline struct duda_topic duda_topic_named(const struct duda_topic_family 
  * ends all its subscriptions. Returns 0, -EALREADY (already subscribed, or subscribed to any topic with
  * duda_topic_attach_after()), -EINVAL (invalid name), -EDQUOT (the
  * WebSocket has DUDA_TOPIC_SUBSCRIPTIONS_MAX subscriptions), -ENOMEM, -ECANCELED (the WebSocket is closed).
+ *
+ *     e = duda_websocket_open(d, NULL, NULL, &socket);
+ *     e = e ? e : duda_topic_attach(socket, &news);
+ *     while (!e && (e = duda_websocket_receive(d, socket, &message)) > 0)
+ *         e = duda_topic_publish(d, &news, message.data);
+ *     return e;
  */
 MK_API int duda_topic_attach(struct duda_websocket *socket, const struct duda_topic *topic);
 /**
@@ -143,7 +149,11 @@ MK_API int duda_topic_attach(struct duda_websocket *socket, const struct duda_to
  */
 MK_API int duda_topic_attach_after(struct duda_ctx *d, struct duda_websocket *socket,
                                    const struct duda_topic *topic, mk_str last_id) MK_API_MUST_USE;
-/** Unsubscribes a WebSocket; does nothing if it is not subscribed. */
+/**
+ * Unsubscribes a WebSocket; does nothing if it is not subscribed.
+ *
+ *     duda_topic_detach(socket, &news); // leaves the room, and stays connected
+ */
 MK_API void duda_topic_detach(struct duda_websocket *socket, const struct duda_topic *topic);
 
 /**
@@ -173,9 +183,13 @@ MK_API int duda_topic_publish(struct duda_ctx *d, const struct duda_topic *topic
  * callbacks cannot wait. */
 MK_API int duda_topic_publish_from(struct duda_websocket *socket, const struct duda_topic *topic,
                                    mk_str data);
-/** Publishes a message to all subscribers except this WebSocket, for example a chat message to everyone but
+/**
+ * Publishes a message to all subscribers except this WebSocket, for example a chat message to everyone but
  * its author. Call the function in a handler or in a WebSocket callback. -EINVAL: also for topics that keep
- * messages, because everyone can read them. */
+ * messages, because everyone can read them.
+ *
+ *     e = duda_topic_publish_others(socket, &news, MK_STR("ana is typing"));
+ */
 MK_API int duda_topic_publish_others(struct duda_websocket *socket, const struct duda_topic *topic,
                                      mk_str data);
 /** Publishes a message from any other callback of the event loop, for the service that duda_task_owner()
@@ -239,8 +253,12 @@ MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t timeout_ms, mk_str *o
 MK_API int duda_topic_subscribe_after(struct duda_ctx *d, const struct duda_topic *topic,
                                       mk_str last_id) MK_API_MUST_USE;
 
-/** Unsubscribes the handler from a topic. Queued messages remain available. Does nothing if it is not
- * subscribed. */
+/**
+ * Unsubscribes the handler from a topic. Queued messages remain available. Does nothing if it is not
+ * subscribed.
+ *
+ *     duda_topic_unsubscribe(d, &news);
+ */
 MK_API void duda_topic_unsubscribe(struct duda_ctx *d, const struct duda_topic *topic);
 
 /** A message received by a handler. The strings are NUL-terminated. */

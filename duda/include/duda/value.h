@@ -63,7 +63,11 @@ struct duda_entry {
     struct duda_value value;
 };
 
-/** The null value: null in JSON, empty in a template. */
+/**
+ * The null value: null in JSON, empty in a template.
+ *
+ *     return duda_redirect(d, 303, duda_url_for(d, "home", duda_value_null())); // a route without parameters
+ */
 static inline struct duda_value duda_value_null(void)
 {
     struct duda_value v;
@@ -72,7 +76,11 @@ static inline struct duda_value duda_value_null(void)
     return v;
 }
 
-/** A boolean value. */
+/**
+ * A boolean value.
+ *
+ *     return duda_send_json(d, duda_value_members({"ok", duda_value_bool(true)})); // {"ok":true}
+ */
 static inline struct duda_value duda_value_bool(bool value)
 {
     struct duda_value v = duda_value_null();
@@ -81,7 +89,11 @@ static inline struct duda_value duda_value_bool(bool value)
     return v;
 }
 
-/** A signed integer. */
+/**
+ * A signed integer.
+ *
+ *     mk_str url = duda_url_for(d, "item", duda_value_members({"id", duda_value_integer(7)}));
+ */
 static inline struct duda_value duda_value_integer(int64_t n)
 {
     struct duda_value v = duda_value_null();
@@ -99,7 +111,11 @@ static inline struct duda_value duda_value_unsigned(uint64_t n)
     return v;
 }
 
-/** A floating-point number; infinity and NaN become `null` in JSON. */
+/**
+ * A floating-point number; infinity and NaN become `null` in JSON.
+ *
+ *     return duda_send_json(d, duda_value_members({"degrees", duda_value_number(21.5)}));
+ */
 static inline struct duda_value duda_value_number(double n)
 {
     struct duda_value v = duda_value_null();
@@ -108,7 +124,11 @@ static inline struct duda_value duda_value_number(double n)
     return v;
 }
 
-/** A string, which is not copied; an absent string becomes null. */
+/**
+ * A string, which is not copied; an absent string becomes null.
+ *
+ *     return duda_render(d, "list.html", duda_value_members({"q", duda_value_text(duda_query(d, "q"))}));
+ */
 static inline struct duda_value duda_value_text(mk_str s)
 {
     struct duda_value v = duda_value_null();
@@ -131,7 +151,11 @@ static inline struct duda_value duda_value_bytes(mk_str bytes)
     return v;
 }
 
-/** A time in microseconds since 1970-01-01T00:00:00Z; null outside of the years 1 to 9999. */
+/**
+ * A time in microseconds since 1970-01-01T00:00:00Z; null outside of the years 1 to 9999.
+ *
+ *     const struct duda_value at = duda_value_timestamp((int64_t)mk_clock_unix_ms() * 1000); // "2026-11-30T18:00:00Z"
+ */
 static inline struct duda_value duda_value_timestamp(int64_t time_us)
 {
     struct duda_value v = duda_value_integer(time_us);
@@ -150,7 +174,11 @@ static inline struct duda_value duda_value_struct(const struct duda_schema *sche
     return v;
 }
 
-/** An array of `n` structs with this schema. */
+/**
+ * An array of `n` structs with this schema.
+ *
+ *     return duda_send_json(d, duda_value_structs(&person_schema, people, n_people));
+ */
 static inline struct duda_value duda_value_structs(const struct duda_schema *schema, const void *object,
                                                    size_t n)
 {
@@ -160,7 +188,12 @@ static inline struct duda_value duda_value_structs(const struct duda_schema *sch
     return v;
 }
 
-/** A list of values. */
+/**
+ * A list of values.
+ *
+ *     const struct duda_value tags[] = {duda_value_cstr("tea"), duda_value_cstr("cup")};
+ *     return duda_send_json(d, duda_value_list(tags, MK_LEN(tags))); // ["tea","cup"]
+ */
 static inline struct duda_value duda_value_list(const struct duda_value *items, size_t n)
 {
     struct duda_value v = duda_value_null();
@@ -170,7 +203,12 @@ static inline struct duda_value duda_value_list(const struct duda_value *items, 
     return v;
 }
 
-/** Named values, as in a JSON object. */
+/**
+ * Named values, as in a JSON object.
+ *
+ *     const struct duda_entry members[] = {{"id", duda_value_integer(7)}, {"name", duda_value_cstr("tea")}};
+ *     return duda_send_json(d, duda_value_map(members, MK_LEN(members))); // {"id":7,"name":"tea"}
+ */
 static inline struct duda_value duda_value_map(const struct duda_entry *entries, size_t n)
 {
     struct duda_value v = duda_value_null();
@@ -192,11 +230,31 @@ static inline struct duda_value duda_value_map(const struct duda_entry *entries,
 
 /** Is the value a list, of values or of structs? */
 MK_API bool duda_value_is_list(const struct duda_value *value);
-/** The i-th element of a list; null beyond its end. */
+/**
+ * The i-th element of a list; null beyond its end.
+ *
+ *     for (size_t i = 0; i < list.n; i++) {
+ *         struct duda_value item = duda_value_item(&list, i);
+ *         duda_value_write(&out, &item);
+ *     }
+ */
 MK_API struct duda_value duda_value_item(const struct duda_value *list, size_t i);
-/** Looks up a member by name; false if there is none. */
+/**
+ * Looks up a member by name; false if there is none.
+ *
+ *     struct duda_value name;
+ *     if (!duda_value_member(&value, MK_STR("name"), &name) || name.kind != DUDA_VALUE_TEXT)
+ *         return duda_problem(d, 422, "`name` must be a string");
+ */
 MK_API bool duda_value_member(const struct duda_value *value, mk_str name, struct duda_value *out);
-/** The i-th member with its name; false beyond the last. */
+/**
+ * The i-th member with its name; false beyond the last.
+ *
+ *     const char *name;
+ *     struct duda_value member;
+ *     for (size_t i = 0; duda_value_member_at(&value, i, &name, &member); i++)
+ *         duda_printf(d, "%s\n", name);
+ */
 MK_API bool duda_value_member_at(const struct duda_value *value, size_t i, const char **name,
                                  struct duda_value *out);
 /** Is the value truthy? False for null, false, an empty string and an empty list. */

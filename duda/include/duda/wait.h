@@ -92,10 +92,15 @@ MK_API int duda_deadline(struct duda_ctx *d, uint32_t timeout_ms);
  */
 MK_API int duda_cancelled(struct duda_ctx *d);
 
-/** Returns whether the worker is draining: after a reload or a stop, it accepts no more connections, and
+/**
+ * Returns whether the worker is draining: after a reload or a stop, it accepts no more connections, and
  * exits when its handlers have returned. After `DrainTimeout` it cancels them. Event streams
  * (duda_sse_send()) and WebSockets end as soon as the worker drains; the waits of their handlers then
- * fail. */
+ * fail.
+ *
+ *     while (!e && !duda_is_draining(d))
+ *         e = poll_device(d);
+ */
 MK_API bool duda_is_draining(struct duda_ctx *d);
 /**
  * Ends the idle waits of this handler when the worker starts to drain: duda_sleep() and the functions that

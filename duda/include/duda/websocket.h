@@ -88,8 +88,12 @@ static inline MK_API_MUST_USE int duda_websocket_receive(struct duda_ctx *d, str
 {
     return duda_websocket_receive_sized(d, socket, out, sizeof *out);
 }
-/** Sends a message over the WebSocket; waits while the send queue is full. Returns 0, -ECANCELED (closed),
- * -ETIMEDOUT, -ENOMEM. */
+/**
+ * Sends a message over the WebSocket; waits while the send queue is full. Returns 0, -ECANCELED (closed),
+ * -ETIMEDOUT, -ENOMEM.
+ *
+ *     int e = duda_websocket_printf(d, socket, "{\"n\": %d}", 7);
+ */
 MK_API int duda_websocket_send(struct duda_ctx *d, struct duda_websocket *socket, enum mk_websocket_kind kind,
                                mk_str data);
 MK_API int duda_websocket_printf(struct duda_ctx *d, struct duda_websocket *socket, const char *fmt, ...)
