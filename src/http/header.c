@@ -245,7 +245,7 @@ bool mk_header_list_next(mk_str *rest, mk_str *element)
 
 bool mk_is_token(mk_str s)
 {
-    return s.len && mk_scan_all(s, MK_SCAN_TOKEN);
+    return s.len && (mk_scan_is_name(s) || mk_scan_all(s, MK_SCAN_TOKEN));
 }
 
 bool mk_is_header_value(mk_str s)

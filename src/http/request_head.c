@@ -106,7 +106,7 @@ static int parse_header_name(mk_str *name, enum mk_header_id *id, const char **a
     *name = mk_str_of(from, (size_t)(to - from));
     *id = mk_header_find_id(*name);
     /* Known names are tokens: only unknown names are checked. */
-    if (*id == MK_HEADER_OTHER && !mk_scan_all(*name, MK_SCAN_TOKEN))
+    if (*id == MK_HEADER_OTHER && !mk_is_token(*name))
         return -400;
     if (to == end)
         return MORE;

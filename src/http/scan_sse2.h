@@ -138,6 +138,31 @@ static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
     }
 }
 
+/* Marks characters other than letters, digits and '-'. */
+static inline unsigned mk_scan_no_name(__m128i lanes)
+{
+    __m128i from_a = _mm_sub_epi8(_mm_or_si128(lanes, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
+    __m128i from_0 = _mm_sub_epi8(lanes, _mm_set1_epi8('0'));
+    __m128i letters = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
+    __m128i digits = _mm_cmpeq_epi8(_mm_min_epu8(from_0, _mm_set1_epi8(9)), from_0);
+    __m128i names = _mm_or_si128(_mm_or_si128(letters, digits), mk_scan_lanes_equal(lanes, '-'));
+    return mk_scan_bits(names) ^ 0xffff;
+}
+
+/* Does the string consist of letters, digits and '-', as nearly all header names do? False: unknown. Loads overlap as in
+ * mk_scan_is_clear(). */
+static inline bool mk_scan_is_name(mk_str s)
+{
+    if (s.len < MK_SCAN_LANES / 2)
+        return false;
+    const char *at = s.p, *last = at + s.len - MK_SCAN_LANES / 2;
+    for (; last - at > MK_SCAN_LANES / 2; at += MK_SCAN_LANES)
+        if (mk_scan_no_name(mk_scan_load_lanes(at)))
+            return false;
+    at = last < at ? last : at;
+    return !mk_scan_no_name(_mm_set_epi64x((long long)mk_scan_load(last), (long long)mk_scan_load(at)));
+}
+
 /* Returns the first `c` at or after `at`; `end`: none. */
 static inline const char *mk_scan_find(const char *at, const char *end, char c)
 {

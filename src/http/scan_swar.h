@@ -42,6 +42,13 @@ static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
     return false;
 }
 
+/* The counterpart of the SSE2 function: always false (unknown), so that the caller tests each character. */
+static inline bool mk_scan_is_name(mk_str s)
+{
+    (void)s;
+    return false;
+}
+
 /* Returns the first `c` at or after `at`; `end`: none. */
 static inline const char *mk_scan_find(const char *at, const char *end, char c)
 {

@@ -106,6 +106,34 @@ static void scan_by_words_equals_scan_by_bytes(void **state)
             }
 }
 
+/* Puts every byte at every offset of texts of all lengths, between bytes that are not in names. */
+static void scan_recognizes_names(void **state)
+{
+    (void)state;
+    static const char fill[] = "aZ0-z9A";
+    char buffer[ROOM + 2];
+    bool once = false;
+    for (size_t len = 0; len < ROOM; len++)
+        for (int c = 0; c < 256; c++)
+            for (size_t at = 0; at < mk_max(len, 1u); at++) {
+                memset(buffer, ':', sizeof buffer);
+                for (size_t i = 0; i < len; i++)
+                    buffer[1 + i] = i == at ? (char)c : fill[i % (sizeof fill - 1)];
+                bool is_name = mk_scan_is_name(mk_str_of(buffer + 1, len));
+                if (is_name && !is_alnum(c) && c != '-')
+                    fail_msg("character %#x at %zu of %zu", (unsigned)c, at, len);
+                once |= is_name;
+#if defined __SSE2__ && defined __x86_64__
+                assert_int_equal(is_name, len >= 8 && (is_alnum(c) || c == '-'));
+#endif
+            }
+#if defined __SSE2__ && defined __x86_64__
+    assert_true(once);
+#else
+    assert_false(once);
+#endif
+}
+
 static void scan_does_not_read_beyond_end(void **state)
 {
     (void)state;
@@ -116,6 +144,7 @@ static void scan_does_not_read_beyond_end(void **state)
         assert_ptr_equal(mk_scan_value(exact, exact + len), exact + len);
         assert_ptr_equal(mk_scan_target(exact, exact + len, &path), exact + len);
         assert_ptr_equal(mk_scan_find(exact, exact + len, ':'), exact + len);
+        (void)mk_scan_is_name(mk_str_of(exact, len));
         test_free(exact);
     }
     assert_true(mk_scan_all(MK_STR_NULL, MK_SCAN_TOKEN));
@@ -143,8 +172,11 @@ static void scan_finds_capitals_at_any_offset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scan_classes_match_grammar),         cmocka_unit_test(scan_recognizes_plain_paths),
-        cmocka_unit_test(scan_by_words_equals_scan_by_bytes), cmocka_unit_test(scan_does_not_read_beyond_end),
+        cmocka_unit_test(scan_classes_match_grammar),
+        cmocka_unit_test(scan_recognizes_plain_paths),
+        cmocka_unit_test(scan_by_words_equals_scan_by_bytes),
+        cmocka_unit_test(scan_does_not_read_beyond_end),
+        cmocka_unit_test(scan_recognizes_names),
         cmocka_unit_test(scan_finds_capitals_at_any_offset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
