@@ -2,6 +2,7 @@
 #include "http/framing.h"
 
 #include "base/num.h"
+#include "http/scan.h"
 
 /* Does the header have more than one field line? */
 static bool is_header_repeated(const struct mk_headers *fields, enum mk_header_id id)
@@ -102,11 +103,27 @@ static int parse_expect(const struct mk_request_head *h, struct mk_framing *out)
     return status;
 }
 
+/* Browsers send exactly this value. */
+static bool is_keep_alive(mk_str value)
+{
+    mk_str expected = MK_STR("keep-alive");
+    return value.len == expected.len && mk_scan_is_header_name(value.p, expected.p, expected.len);
+}
+
+MK_NOINLINE static bool has_close(const struct mk_headers *fields)
+{
+    mk_str value;
+    for (unsigned at = 0; mk_headers_next(fields, MK_HEADER_CONNECTION, &at, &value);)
+        if (!is_keep_alive(value) && mk_header_list_has(value, MK_STR("close")))
+            return true;
+    return false;
+}
+
 static bool wants_keep_alive(const struct mk_request_head *h)
 {
     if (!mk_headers_has(&h->fields, MK_HEADER_CONNECTION))
         return h->minor > 0;
-    if (mk_headers_has_token(&h->fields, MK_HEADER_CONNECTION, MK_STR("close")))
+    if (has_close(&h->fields))
         return false;
     return h->minor > 0 || mk_headers_has_token(&h->fields, MK_HEADER_CONNECTION, MK_STR("keep-alive"));
 }

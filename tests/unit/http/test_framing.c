@@ -2,6 +2,8 @@
 /* tests/wire/framing.txt covers the rejected messages; these tests cover what a wire test cannot show. */
 #include "http/framing.h"
 
+#include <stdio.h>
+
 #include "http/authority.h"
 #include "unit/test.h"
 
@@ -37,6 +39,34 @@ static void framing_http10_needs_no_host(void **state)
     assert_null(f.host.p);
     assert_int_equal(f.port, MK_PORT_NONE);
     assert_false(f.keep_alive);
+}
+
+static void framing_connection(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lines;
+        bool keep_alive, keep_alive_10;
+    } cases[] = {
+        {"Connection: keep-alive\r\n", true, true},
+        {"connection: Keep-Alive \r\n", true, true},
+        {"Connection: keep-alive\r\nConnection: close\r\n", false, false},
+        {"Connection: close\r\nConnection: keep-alive\r\n", false, false},
+        {"Connection: keep-alive, close\r\n", false, false},
+        {"Connection: keep-aliveX\r\nConnection: CLOSE\r\n", false, false},
+        {"Connection: keep_alive\r\n", true, false},
+        {"Connection: te, keep-alive\r\n", true, true},
+        {"Connection: \r\n", true, false},
+    };
+    char text[200];
+    struct mk_framing f;
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        for (int minor = 0; minor < 2; minor++) {
+            (void)snprintf(text, sizeof text, "GET / HTTP/1.%d\r\nHost: a\r\n%s\r\n", minor, cases[i].lines);
+            assert_int_equal(framing(text, &f), 0);
+            if (f.keep_alive != (minor ? cases[i].keep_alive : cases[i].keep_alive_10))
+                fail_msg("HTTP/1.%d: %s", minor, cases[i].lines);
+        }
 }
 
 static void framing_content_length(void **state)
@@ -97,9 +127,13 @@ static void framing_expect_100_continue(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(framing_plain_request),         cmocka_unit_test(framing_http10_needs_no_host),
-        cmocka_unit_test(framing_content_length),        cmocka_unit_test(framing_without_length_has_no_body),
-        cmocka_unit_test(framing_host_is_checked_first), cmocka_unit_test(framing_expect_100_continue),
+        cmocka_unit_test(framing_plain_request),
+        cmocka_unit_test(framing_http10_needs_no_host),
+        cmocka_unit_test(framing_connection),
+        cmocka_unit_test(framing_content_length),
+        cmocka_unit_test(framing_without_length_has_no_body),
+        cmocka_unit_test(framing_host_is_checked_first),
+        cmocka_unit_test(framing_expect_100_continue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
