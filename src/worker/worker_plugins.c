@@ -100,10 +100,23 @@ void mk_worker_set_data(struct mk_worker *w, const struct mk_plugin *plugin, voi
         w->plugin_data[i] = data;
 }
 
-void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
+MK_NOINLINE static void *find_plugin_data(struct mk_worker *w, const struct mk_plugin *plugin)
 {
     size_t i = mk_plugins_index_of(w->generation, plugin);
-    return i < w->generation->n_plugins ? w->plugin_data[i] : NULL;
+    if (i == w->generation->n_plugins)
+        return NULL;
+    __atomic_store_n(&w->recent_plugin, i, __ATOMIC_RELAXED);
+    return w->plugin_data[i];
+}
+
+/* Requests often read the data of the same plugin: its index is tried first. */
+void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
+{
+    size_t i = __atomic_load_n(&w->recent_plugin, __ATOMIC_RELAXED);
+    if (MK_LIKELY(plugin && i < w->generation->n_plugins &&
+                  mk_hook_is_of_plugin(w->generation->plugins_by_order[i]->object.plugin, plugin)))
+        return w->plugin_data[i];
+    return find_plugin_data((struct mk_worker *)(uintptr_t)w, plugin);
 }
 
 const struct mk_plugin *mk_worker_plugin_at(const struct mk_worker *w, size_t i)

@@ -62,6 +62,7 @@ struct mk_worker {
     bool ending;      /* no more messages are delivered to this worker */
     size_t n_started; /* number of started plugins, in order */
     void *plugin_data[MK_PLUGINS_MAX];
+    size_t recent_plugin; /* index of the plugin whose data was read last; any thread may read data */
     /* last: mk_loop_init() does not touch most of the timer wheel, so these pages at the end of the struct
      * take no memory until they are used */
     struct mk_loop loop;
