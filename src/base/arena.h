@@ -11,7 +11,7 @@
 
 #include "base/str.h"
 
-enum { MK_ARENA_BLOCK = 4096, MK_ARENA_ALIGN = 16 };
+enum { MK_ARENA_BLOCK = 3072, MK_ARENA_ALIGN = 16 };
 
 struct mk_arena_block;
 
