@@ -58,11 +58,10 @@ static int add_message(struct duda_session *to, mk_str category, mk_str text)
     return dropped == -ENOMEM ? -ENOMEM : e;
 }
 
-int duda_flash(struct duda_ctx *d, const char *category, mk_str text)
+static int store_message(struct duda_ctx *d, mk_str kind, mk_str text)
 {
     struct duda_session *s, record;
-    mk_str kind = mk_str_from_c(category ? category : "");
-    int e = !text.p ? -EINVAL : text.len > DUDA_SESSION_MAX ? -EMSGSIZE : duda_session_open(d, &s);
+    int e = text.len > DUDA_SESSION_MAX ? -EMSGSIZE : duda_session_open(d, &s);
     if (e)
         return e;
     bool existed = s->exists;
@@ -78,6 +77,14 @@ int duda_flash(struct duda_ctx *d, const char *category, mk_str text)
     e = e == -ENOENT ? 0 : e;
     e = e ? e : add_message(&record, kind, text);
     return e ? e : duda_session_flash_save(&record, s);
+}
+
+int duda_flash(struct duda_ctx *d, const char *category, mk_str text)
+{
+    int e = text.p ? store_message(d, mk_str_from_c(category ? category : ""), text) : -EINVAL;
+    return e == -EMSGSIZE
+               ? duda_reason(d, e, "a flash message of %zu bytes does not fit in the session", text.len)
+               : e;
 }
 
 int duda_flash_redirect(struct duda_ctx *d, const char *category, mk_str text, mk_str url)

@@ -249,6 +249,7 @@ def test_page_without_a_value_does_not_compute_it(server):
 def test_redirect_with_a_message_reports_errors(server):
     assert server.get("/tell?to=/").status == 500, "a message without text"
     assert server.get("/tell?" + urlencode({"text": "x" * 2801, "to": "/"})).status == 413
+    server.err.wait_for("a flash message of 2801 bytes does not fit in the session")
     browser = Browser(server)
     assert [browser.get("/tell?text=x&to=/").status for _ in range(9)] == [303] * 9
     answer = Browser(server).get("/tell?" + urlencode({"text": "x", "to": "/\r\nX: y"}))
