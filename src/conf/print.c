@@ -182,6 +182,14 @@ void mk_conf_print_section(const struct mk_conf_table *table, const void *in, st
 /* Bytes of a value: a shorter one is found in other keys, or in other words of its key, by chance. */
 enum { LONG_VALUE = 8, SHORT_VALUE = 4 };
 
+/* The lines of a key. */
+struct key_lines {
+    mk_str text; /* from the first line to the end of the configuration */
+    mk_str key;
+    mk_str start; /* what each line begins with: the indent, the key, and the blanks before the value */
+    const struct mk_conf_aliases *aliases;
+};
+
 static size_t skip_common_syntax(mk_str text, size_t *at, mk_str value, size_t i)
 {
     for (; i < value.len && mk_conf_words_is_syntax(value.p[i]); i++)
@@ -190,23 +198,36 @@ static size_t skip_common_syntax(mk_str text, size_t *at, mk_str value, size_t i
     return i;
 }
 
-/* Returns the length of the value at the start of the text; 0: the text begins otherwise. The value was parsed and is written
- * again, so that its quotes, backslashes and blanks may differ, and a `$` precedes `${`. */
-static size_t printed_length(mk_str text, const struct mk_conf_env_value *v)
+/* A long list of words continues in another line of the same key. */
+static size_t skip_printed_syntax(const struct key_lines *l, size_t at)
 {
-    mk_str value = v->value;
-    size_t at = 0, i = skip_common_syntax(text, &at, value, 0);
+    for (;;)
+        if (at < l->text.len && mk_conf_words_is_syntax(l->text.p[at]))
+            at++;
+        else if (at < l->text.len && l->text.p[at] == '\n' &&
+                 mk_str_starts(mk_str_skip(l->text, at + 1), l->start))
+            at += 1 + l->start.len;
+        else
+            return at;
+}
+
+/* Returns the length of the value at this position; 0: there is other text. The value was parsed and is written again, so that
+ * its quotes, backslashes and blanks may differ, and a `$` precedes `${`. */
+static size_t printed_length(const struct key_lines *l, size_t start, const struct mk_conf_env_value *v)
+{
+    mk_str value = v->value, text = l->text;
+    size_t at = start, i = skip_common_syntax(text, &at, value, 0);
     for (size_t n_left = v->n_bytes; n_left; n_left--) {
         at += value.p[i] == '$' && mk_str_starts(mk_str_skip(text, at), MK_STR("$${"));
         if (at == text.len || text.p[at++] != value.p[i++])
             return 0;
         for (; n_left > 1 && mk_conf_words_is_syntax(value.p[i]); i++)
             continue;
-        for (; n_left > 1 && at < text.len && mk_conf_words_is_syntax(text.p[at]); at++)
-            continue;
+        if (n_left > 1)
+            at = skip_printed_syntax(l, at);
     }
     (void)skip_common_syntax(text, &at, value, i);
-    return at;
+    return at - start;
 }
 
 static bool is_in_word(char c)
@@ -215,52 +236,62 @@ static bool is_in_word(char c)
 }
 
 /* Like printed_length(), for a position in the value of the key. */
-static size_t reference_length(mk_str line, size_t at, mk_str key, const struct mk_conf_env_value *v)
+static size_t reference_length(const struct key_lines *l, size_t at, const struct mk_conf_env_value *v)
 {
-    if (v->n_bytes < LONG_VALUE && !mk_str_eq_nocase(v->key, key))
+    if (v->n_bytes < LONG_VALUE && !mk_str_eq_nocase(v->key, l->key) &&
+        !l->aliases->is_alias(l->aliases->ctx, v->key, l->key))
         return 0;
-    size_t n = printed_length(mk_str_skip(line, at), v);
-    bool is_part = (at && is_in_word(line.p[at - 1])) || (at + n < line.len && is_in_word(line.p[at + n]));
+    size_t n = printed_length(l, at, v);
+    bool is_part =
+        (at && is_in_word(l->text.p[at - 1])) || (at + n < l->text.len && is_in_word(l->text.p[at + n]));
     return v->n_bytes < SHORT_VALUE && is_part ? 0 : n;
 }
 
-/* Returns the longest value at this position of the line; NULL: there is none. */
-static const struct mk_conf_env_value *find_env_value(mk_str line, size_t at, mk_str key,
+/* Returns the longest value at this position; NULL: there is none. */
+static const struct mk_conf_env_value *find_env_value(const struct key_lines *l, size_t at,
                                                       const struct mk_conf_env_values *values, size_t *len)
 {
     const struct mk_conf_env_value *found = NULL;
     size_t n, first = at;
-    while (first + 1 < line.len && mk_conf_words_is_syntax(line.p[first]))
+    while (first + 1 < l->text.len && mk_conf_words_is_syntax(l->text.p[first]))
         first++;
     const struct mk_conf_env_value *v =
-        values->by_byte[(unsigned char)line.p[first] % MK_LEN(values->by_byte)];
+        values->by_byte[(unsigned char)l->text.p[first] % MK_LEN(values->by_byte)];
     for (*len = 0; v; v = v->next)
-        if ((n = reference_length(line, at, key, v)) > *len) {
+        if ((n = reference_length(l, at, v)) > *len) {
             found = v;
             *len = n;
         }
     return found;
 }
 
-static void write_line_references(mk_str line, const struct mk_conf_env_values *values, struct mk_buf *out)
+/* Returns the number of bytes that were copied or replaced, without the line end. */
+static size_t write_line_references(mk_str text, const struct mk_conf_env_values *values,
+                                    const struct mk_conf_aliases *aliases, struct mk_buf *out)
 {
-    mk_str rest = line, key = mk_str_word(&rest);
+    mk_str rest = text, line = mk_str_cut(&rest, '\n');
+    rest = line;
+    mk_str key = mk_str_word(&rest);
     size_t at = line.len - rest.len, len;
-    mk_buf_add(out, mk_str_first(line, at));
-    while (at < line.len) {
-        const struct mk_conf_env_value *found = find_env_value(line, at, key, values, &len);
+    struct key_lines l = {.text = text, .key = key, .start = mk_str_first(line, at), .aliases = aliases};
+    mk_buf_add(out, l.start);
+    while (at < text.len && text.p[at] != '\n') {
+        const struct mk_conf_env_value *found = find_env_value(&l, at, values, &len);
         if (found)
             mk_buf_addf(out, "${%.*s}", MK_STR_ARG(found->name));
         else
-            mk_buf_add_char(out, line.p[at]);
+            mk_buf_add_char(out, text.p[at]);
         at += found ? len : 1;
     }
+    return at;
 }
 
-void mk_conf_print_references(mk_str text, const struct mk_conf_env_values *values, struct mk_buf *out)
+void mk_conf_print_references(mk_str text, const struct mk_conf_env_values *values,
+                              const struct mk_conf_aliases *aliases, struct mk_buf *out)
 {
     while (text.len) {
-        write_line_references(mk_str_cut(&text, '\n'), values, out);
+        text = mk_str_skip(text, write_line_references(text, values, aliases, out));
+        text = mk_str_skip(text, text.len ? 1 : 0);
         mk_buf_add_char(out, '\n');
     }
 }

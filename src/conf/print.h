@@ -17,8 +17,15 @@ void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out);
 /* Writes the first value of the key as in a configuration. False: the key has no value. */
 bool mk_conf_print_value(const struct mk_conf_key *key, const void *in, struct mk_buf *out);
 
+/* Is `name` another name of this key, under which the key is printed? */
+struct mk_conf_aliases {
+    bool (*is_alias)(const void *ctx, mk_str name, mk_str key);
+    const void *ctx;
+};
+
 /* Copies a printed configuration, but writes values of the environment, which are often secrets, as references: in the values
  * of the keys that refer to them, and if they are long, everywhere. */
-void mk_conf_print_references(mk_str text, const struct mk_conf_env_values *values, struct mk_buf *out);
+void mk_conf_print_references(mk_str text, const struct mk_conf_env_values *values,
+                              const struct mk_conf_aliases *aliases, struct mk_buf *out);
 
 #endif

@@ -62,11 +62,33 @@ void mk_config_print_effective(const struct mk_config_generation *g, struct mk_b
         print_host(g, s, out);
 }
 
+static bool has_alias(const struct mk_conf_table *t, mk_str name, mk_str key)
+{
+    const struct mk_conf_key *k = mk_conf_table_find(t, name, true);
+    return k && mk_str_eq_nocase(mk_str_from_c(k->name), key);
+}
+
+/* Asks all tables: the section is unknown, and few keys have aliases. */
+static bool is_alias(const void *ctx, mk_str name, mk_str key)
+{
+    const struct mk_config_generation *g = ctx;
+    bool found = false;
+    for (size_t i = 0; i < MK_LEN(mk_keys_tables) && !found; i++)
+        found = has_alias(mk_keys_tables[i], name, key);
+    for (const struct mk_loaded_plugin *l = g->plugins; l; l = l->next) {
+        const struct mk_conf_table *const *t = l->object.plugin->sections;
+        for (; t && *t && !found; t++)
+            found = has_alias(*t, name, key);
+    }
+    return found;
+}
+
 void mk_config_print_references(const struct mk_config_generation *g, struct mk_buf *out)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     mk_config_print_effective(g, &text);
-    mk_conf_print_references(mk_buf_str(&text), &g->tree.env_values, out);
+    mk_conf_print_references(mk_buf_str(&text), &g->tree.env_values,
+                             &(struct mk_conf_aliases){.is_alias = is_alias, .ctx = g}, out);
     out->failed = out->failed || text.failed;
     mk_buf_free(&text);
 }

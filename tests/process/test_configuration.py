@@ -441,6 +441,37 @@ def test_secret_is_printed_as_reference_without_quotes_and_escapes(run, tmp_path
     assert again.out == done.out, again.err
 
 
+@pytest.mark.parametrize("value", [" ".join(f"part{i}.secret" for i in range(30)), "one.secret two.secret", '"one.secret"  two.secret'])
+def test_secret_list_of_words_is_printed_as_reference_over_several_lines(run, tmp_path, value):
+    (tmp_path / "site").mkdir()
+    plain = " ".join(f"plain{i}.example" for i in range(4))
+    (tmp_path / "monkey.conf").write_text(f"[HOST]\n    ServerName {plain} ${{NAMES}} last.example\n    DocumentRoot site\n"
+                                          "[HOST]\n    ServerName other.example\n    DocumentRoot site\n")
+    environment = {"NAMES": value}
+    done = run("-T", "-c", tmp_path / "monkey.conf", environment=environment)
+    lines = "\n".join(line for line in done.out.splitlines() if "ServerName" in line)
+    assert done.code == 0 and "secret" not in lines and lines.count("${NAMES}") == 1, done.out
+    assert all(name in done.out for name in (*plain.split(), "last.example", "other.example"))
+    (tmp_path / "again.conf").write_text(done.out)
+    again = run("-T", "-c", tmp_path / "again.conf", environment=environment)
+    assert again.out == done.out, again.err
+
+
+@pytest.mark.parametrize("plugin, section, alias, key", [("", "SERVER", "Indexfile", "Index"), ("auth", "AUTH", "Title", "Realm")])
+def test_short_secret_under_an_alias_is_printed_as_reference(run, tmp_path, plugin, section, alias, key):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "users").write_text("ana:{SHA1}hvfkN/qlp/zhXR3cuerq6jd2Z7g=\n")
+    (tmp_path / "users").chmod(0o600)
+    load = f"[PLUGINS]\n    Load {plugin}\n" if plugin else ""
+    more = "    Location /\n    UserFile users\n" if plugin else ""
+    host = "[HOST]\n    DocumentRoot site\n"
+    body = f"[{section}]\n    {alias} ${{WORD}}\n{more}"
+    (tmp_path / "monkey.conf").write_text(load + (host + body if plugin else body + host))
+    done = run("-T", "-c", tmp_path / "monkey.conf", environment={"WORD": "pw7"})
+    assert done.code == 0, done.err
+    assert "pw7" not in done.out and any(line.split()[:1] == [key] and "${WORD}" in line for line in done.out.splitlines())
+
+
 def test_secret_in_quotes_may_end_in_a_backslash(run, tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "monkey.conf").write_text("""[PLUGINS]
