@@ -44,6 +44,26 @@ def test_acme_name_of_another_server_fails_with_backoff(world, state):
     assert not list((state / "http-01").iterdir())
 
 
+@pytest.mark.parametrize("name, subject", [("www.example.test", "www.example.test: "), ("_account", "")])
+def test_acme_delay_after_a_failure_is_logged_at_each_start(world, state, name, subject):
+    world.start_pebble()
+    if name == "_account":
+        world.pebble.stop()
+    else:
+        world.pebble.settings["httpPort"] = 1
+        world.pebble.stop()
+        world.pebble.start()
+    server = world.start()
+    server.err.wait_for(r"the next attempt is in \d+ s")
+    server.stop()
+    note = state / f"failures/{name}.json"
+    content = json.loads(note.read_text())
+    note.write_text(json.dumps({**content, "until": content["until"] + 3600}))
+    server = world.start()
+    server.err.wait_for(rf"\[warn\] \d+: acme: {subject}the last attempt failed, and another one follows in 3\d\d\d s; "
+                        rf"to try now, remove failures/{name}.json in the StateFolder, and reload")
+
+
 def test_acme_failing_name_does_not_delay_others(world, state):
     server = world.start(names="bad.blocked.test", blocked=["blocked.test"],
                          sections="[HOST]\n    ServerName good.example.test\n    DocumentRoot site\n")

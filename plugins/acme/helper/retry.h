@@ -9,6 +9,8 @@
 /* Returns the earliest time of the next attempt, in seconds since 1970; 0: at any time. `spec` NULL refers to
  * the account, and thus to all certificates. */
 int64_t acme_retry_time(const struct acme_job *p, const struct acme_cert_spec *spec, int64_t now);
+/* Logs that a certificate, or all (`spec` NULL), must wait for the next attempt. */
+void acme_retry_log_wait(const struct acme_job *p, const struct acme_cert_spec *spec, int64_t seconds);
 /* Saves and reports a failure. Returns the time of the next attempt. */
 int64_t acme_retry_record_failure(const struct acme_job *p, const struct acme_cert_spec *spec, int64_t now,
                                   const struct acme_error *error);

@@ -30,6 +30,7 @@ bool acme_run_open_client(struct acme_run *r)
     int64_t now = time(NULL), until = acme_retry_time(r->plan, NULL, now);
     if (until > now) {
         r->is_blocked = true;
+        acme_retry_log_wait(r->plan, NULL, until - now);
         acme_run_schedule(r, until);
         return false;
     }
@@ -92,6 +93,8 @@ bool acme_run_is_due(struct acme_run *r, const struct acme_cert_spec *w)
         due = acme_order_renewal_time(r->plan, w, now, &f);
     }
     if (due > now || until > now) {
+        if (due <= now)
+            acme_retry_log_wait(r->plan, w, until - now);
         schedule_renewal(r, w, due > until ? due : until);
         return false;
     }
