@@ -32,7 +32,7 @@ const char *mk_conf_other_syntax_hint(mk_str tail)
                          : "write the comment on a line of its own, beginning with `#`";
 }
 
-enum server { NGINX, APACHE, CADDY };
+enum server { NGINX, APACHE, CADDY, HAPROXY };
 
 static const struct mk_conf_other_syntax servers[] = {
     [NGINX] = {.server = "nginx",
@@ -47,6 +47,9 @@ static const struct mk_conf_other_syntax servers[] = {
                .hint =
                    "a site is [HOST], its address ServerName, `root` DocumentRoot, `redir` [ROUTES]; Listen "
                    "belongs to [SERVER]; keys are indented, without braces"},
+    [HAPROXY] = {.server = "HAProxy",
+                 .hint = "`frontend` is [HOST], `bind` Listen in [SERVER], `backend` [UPSTREAM] with Server, "
+                         "`default_backend` `/* proxy http://NAME` in [ROUTES]"},
 };
 
 static bool is_one_of(mk_str word, const char *const *words)
@@ -64,6 +67,7 @@ static const struct mk_conf_other_syntax *guess_server(mk_str line, bool is_inde
     static const char *const caddy[] = {"file_server", "reverse_proxy", "php_fastcgi",
                                         "respond",     "encode",        NULL};
     static const char *const apache[] = {"LoadModule", "ServerRoot", NULL};
+    static const char *const haproxy[] = {"global", "defaults", "frontend", "backend", "listen", NULL};
     char last = line.p[line.len - 1];
     mk_str rest = line, word = mk_str_word(&rest);
     if (line.p[0] == '<' && last == '>')
@@ -74,6 +78,8 @@ static const struct mk_conf_other_syntax *guess_server(mk_str line, bool is_inde
         return NULL;
     if (is_one_of(word, apache))
         return &servers[APACHE];
+    if (is_one_of(word, haproxy) && last != ';' && last != '{')
+        return &servers[HAPROXY];
     return last == ';' ? &servers[NGINX] : last == '{' || is_one_of(word, caddy) ? &servers[CADDY] : NULL;
 }
 

@@ -576,6 +576,8 @@ def test_config_print_contains_every_section(run, tmp_path, site):
     ("ServerRoot \"/etc/httpd\"\nListen 80\n", "Apache", 1),
     ("example.org {\n\troot * /srv\n\tfile_server\n}\n", "Caddy", 1),
     (":8080\nfile_server\n", "Caddy", 2),
+    ("# /etc/haproxy\nglobal\n    daemon\n\nfrontend www\n    bind *:80\n", "HAProxy", 2),
+    ("backend app\n    server a 127.0.0.1:80 check\n", "HAProxy", 1),
     ("[SERVER]\n    Listen 0\n[HOST]\n    DocumentRoot .\n    location /a {\n        deny all;\n    }\n", "nginx", 5)])
 def test_config_of_another_server_is_a_single_error(run, tmp_path, text, server, line):
     (tmp_path / "it.conf").write_text(text)
