@@ -45,7 +45,7 @@ static const struct mk_command shell = {
 
 static const struct mk_command reload = {
     .name = "reload",
-    .args = "[--confirm TIME] [--timeout TIME]",
+    .args = "[-s SOCKET] [--confirm TIME] [--timeout TIME]",
     .help = "Reload the configuration, and wait for the result (plugin cheetah).",
     .run = cheetah_config_client_reload,
 };

@@ -125,7 +125,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct cheetah_settings, is_server),
      .default_value = "SERVER",
-     .syntax = "`SERVER`",
+     .syntax = "`SERVER`, and the path in `Socket`",
      .parse = parse_listen,
      .show = show_listen,
      .help = MK_HELP("`SERVER`: on a unix socket. (`STDIN` of Monkey 1.x is no longer supported.)")},
