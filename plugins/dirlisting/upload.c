@@ -113,7 +113,9 @@ static struct upload_result store_result(struct mk_request *request, const struc
     case -EINVAL:
         return file_result(request, 400, "This name is not allowed", name);
     default:
-        mk_request_log(request, MK_LOG_ERROR, "cannot store the upload %s: %s", name.p, strerror(-s->error));
+        mk_request_log(request, MK_LOG_ERROR, "cannot store the upload %s: %s%s", name.p, strerror(-s->error),
+                       s->error == -EROFS ? "; a service of systemd needs ReadWritePaths= for the folder"
+                                          : "");
         return s->error == -EACCES || s->error == -EPERM || s->error == -EROFS
                    ? file_result(request, 403, "The server may not write this file", name)
                    : file_result(request, 500, "The server could not store this file", name);
