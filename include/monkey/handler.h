@@ -62,7 +62,9 @@ struct mk_handler {
     bool (*explain)(struct mk_request *request, void *data);
     /** MK_HANDLER_... bits, which the server uses to warn about probable mistakes in routes. */
     unsigned traits;
-    uint64_t reserved[4]; /**< must be zero */
+    /** what raises the result of body_max(), for the log: "UploadMax in [DIRLISTING]"; NULL: nothing */
+    const char *body_max_setting;
+    uint64_t reserved[3]; /**< must be zero */
 };
 
 /** The handler serves content below the DocumentRoot, such as files or scripts. */

@@ -394,6 +394,7 @@ static const struct mk_handler upload_handler = {
     .methods = MK_METHOD_BIT(MK_METHOD_POST),
     .handle = handle_upload,
     .body_max = upload_body_max,
+    .body_max_setting = "UploadMax in [DIRLISTING]",
     .traits = MK_HANDLER_FILES,
 };
 

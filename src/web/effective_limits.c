@@ -137,13 +137,13 @@ static void format_size(char buf[32], uint64_t n)
     snprintf(buf, 32, "%llu%s", (unsigned long long)(n / by), n ? unit : "");
 }
 
-/* Has the handler set the body limit, instead of MaxBodySize? */
-static bool has_own_body_max(struct mk_exchange *x)
+/* Returns the body limit that the handler has set; 0: MaxBodySize applies. */
+static uint64_t own_body_max(struct mk_exchange *x)
 {
     const struct mk_route *route = x->body_route;
     uint64_t max = route && route->handler->body_max ? route->handler->body_max(&x->request, route->data)
                                                      : MK_BODY_MAX_DEFAULT;
-    return max != MK_BODY_MAX_DEFAULT && max != MK_BODY_MAX_PASS;
+    return max == MK_BODY_MAX_DEFAULT || max == MK_BODY_MAX_PASS ? 0 : max;
 }
 
 /* Logs one warning per second, and further messages at debug level: clients must not flood the log. */
@@ -152,17 +152,19 @@ void mk_effective_limits_log_too_long(struct mk_exchange *x, uint64_t max, bool 
     struct mk_web_ctx *web = x->request.web;
     enum mk_log_level level = web->too_long_logged_at == x->request.now ? MK_LOG_DEBUG : MK_LOG_WARN;
     char size[32];
+    const char *setting = x->body_route ? x->body_route->handler->body_max_setting : NULL;
     if (x->too_long_logged_at)
         return;
     x->too_long_logged_at = true;
     web->too_long_logged_at = x->request.now;
-    format_size(size, max);
+    uint64_t own = whole ? 0 : own_body_max(x);
+    format_size(size, own ? own : max);
     if (whole)
         mk_request_log(&x->request, level, "413: the request is larger than `MaxRequestSize`");
-    else if (has_own_body_max(x))
+    else if (own)
         mk_request_log(&x->request, level,
-                       "413: the body is larger than this route of `%s` allows; raise its `.body_max`",
-                       x->body_route->handler->name);
+                       "413: the body is larger than the %s that this route of `%s` allows%s%s", size,
+                       x->body_route->handler->name, setting ? "; raise " : "", setting ? setting : "");
     else
         mk_request_log(
             &x->request, level,

@@ -92,7 +92,7 @@ CASES = {
     "get(t, \"/hello?banned=1\")": (r"got 403", [r"refuse\(\) in shop\.c:\d+ answered -EACCES \(Permission denied\): this client is banned"]),
     "get(t, \"/none\")": (r"got 404", ["no handler responds to this path"]),
     "post(t, \"/hello\", \"text/plain\", \"x\")": (r"got 405", ["this path has no route for POST, only for GET, HEAD, OPTIONS"]),
-    f"post(t, \"/goods\", \"text/plain\", \"{LONG}\")": (r"got 413", [r"413: the body is larger than this route of `shop` allows; raise its `\.body_max`"]),
+    f"post(t, \"/goods\", \"text/plain\", \"{LONG}\")": (r"got 413", [r"413: the body is larger than the 100 bytes that this route of `shop` allows; raise its `\.body_max`"]),
     "post(t, \"/goods\", \"text/plain\", \"x\")": (r"got 415 with .*the content must be JSON", []),
     "post(t, \"/goods\", \"application/json\", \"{}\")": (r"got 422 with .*`name` is missing", []),
     "post_form(t, \"/form\", \"a\", \"b\", NULL)": (r"got 403 with .*the CSRF token is missing or invalid", []),

@@ -259,6 +259,7 @@ def test_limits(uploads, site):
     server = uploads("    Upload anyone\n    UploadMax 100K\n", server="MaxBodySize 1K")
     assert upload(server, ("a", bytes(90_000)), target="/in/").status == 303, "in place of MaxBodySize"
     assert upload(server, ("b", bytes(110_000)), target="/in/").status == 413
+    server.err.wait_for(r"413: the body is larger than the 100K that this route of `dirlisting-upload` allows; raise UploadMax in \[DIRLISTING\]")
     assert upload(server, *[(f"f{i}", b"") for i in range(101)], target="/in/").status == 413
     assert names(site / "in") == ["a"]
 

@@ -600,7 +600,8 @@ struct duda_service {
                                                           .handle = duda_service_handle,                     \
                                                           .bind = duda_bind_##word,                          \
                                                           .body_max = duda_service_body_max,                 \
-                                                          .explain = duda_service_explain};                  \
+                                                          .explain = duda_service_explain,                   \
+                                                          .body_max_setting = "its `.body_max`"};            \
     DUDA_ROUTES(duda_routes_##word, __VA_ARGS__);                                                            \
     static const struct duda_service duda_service_##word = {DUDA_ABI,                                        \
                                                             sizeof(struct duda_service),                     \
