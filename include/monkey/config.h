@@ -351,11 +351,12 @@ MK_API bool mk_config_error_log_is_json(const struct mk_config *config);
  * returns a value other than -EAGAIN. The master does its other work in between, so `ready` must not block.
  * Any value other than 0 and -EAGAIN is an error and rejects the configuration, and so does -EAGAIN after the
  * timeout; report it as in load(). `ready` may also be called at other times, but not after unload().
- * Keep `fd` open until `ready` has returned its last value. Returns false, and reports the error, if out
- * of memory, or if the descriptor cannot be polled or belongs to another wait.
+ * Keep `fd` open until `ready` has returned its last value. Returns 0, or a negative errno value for
+ * master_start() to return: -ENOMEM, -EEXIST if the descriptor belongs to another wait, or the reason why it
+ * cannot be polled.
  */
-MK_API bool mk_config_wait_ready(struct mk_config *config, int fd, uint32_t timeout_ms,
-                                 int (*ready)(struct mk_config *config, void *data), void *data);
+MK_API int mk_config_wait_ready(struct mk_config *config, int fd, uint32_t timeout_ms,
+                                int (*ready)(struct mk_config *config, void *data), void *data);
 /** In load(): returns true if another process has just loaded this configuration without errors. If so, skip
  * checks that are slow or may hang, because this process is serving requests. */
 MK_API bool mk_config_was_validated(const struct mk_config *config);

@@ -266,7 +266,7 @@ static int is_group_ready(struct mk_config *config, void *data)
         return is_late ? report_not_serving(config, g, true) : -EAGAIN;
     /* The group's server serves; but the configuration may be an earlier one, if it has rejected this one. */
     bool serves = n == (ssize_t)sizeof answer && answer.serves &&
-                  isolate_scoreboard_has_version(g->record->scoreboard, g->wait.version);
+                  isolate_scoreboard_serves_version(g->record->scoreboard, g->wait.version);
     return serves ? 0 : report_not_serving(config, g, false);
 }
 
@@ -339,8 +339,8 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
     if (e == -ECANCELED)
         return false;
     e = e ? e : add_statistics(config, g);
-    return e ? report_start_error(config, g, e)
-             : mk_config_wait_ready(config, r->control_fd, patience_ms, is_group_ready, g);
+    e = e ? e : mk_config_wait_ready(config, r->control_fd, patience_ms, is_group_ready, g);
+    return !e || report_start_error(config, g, e);
 }
 
 /* ---- Stopping ---- */

@@ -71,9 +71,9 @@ bool isolate_scoreboard_is_draining(struct isolate_scoreboard *scoreboard)
     return has_matching_worker(scoreboard, 0, 1U << ISOLATE_WORKER_DRAINS);
 }
 
-bool isolate_scoreboard_has_version(struct isolate_scoreboard *scoreboard, uint64_t version)
+bool isolate_scoreboard_serves_version(struct isolate_scoreboard *scoreboard, uint64_t version)
 {
-    return has_matching_worker(scoreboard, version, ~0U);
+    return has_matching_worker(scoreboard, version, 1U << ISOLATE_WORKER_SERVES);
 }
 
 bool isolate_scoreboard_update_down(struct isolate_scoreboard *scoreboard, uint64_t now_ms)

@@ -36,8 +36,8 @@ struct isolate_slot *isolate_scoreboard_acquire_slot(struct isolate_scoreboard *
 bool isolate_scoreboard_is_serving(struct isolate_scoreboard *scoreboard);
 /* Returns whether a worker that no longer accepts requests is still completing some. */
 bool isolate_scoreboard_is_draining(struct isolate_scoreboard *scoreboard);
-/* Returns whether a worker with that configuration is alive. */
-bool isolate_scoreboard_has_version(struct isolate_scoreboard *scoreboard, uint64_t version);
+/* Returns whether a worker with that configuration serves. */
+bool isolate_scoreboard_serves_version(struct isolate_scoreboard *scoreboard, uint64_t version);
 /* Records since when the group has had no serving worker. Returns true if requests should no longer wait for
  * one. */
 bool isolate_scoreboard_update_down(struct isolate_scoreboard *scoreboard, uint64_t now_ms);

@@ -381,17 +381,13 @@ static mk_err add_readiness_check(struct mk_config_generation *g, struct mk_read
     return 0;
 }
 
-bool mk_config_wait_ready(struct mk_config *c, int fd, uint32_t timeout_ms,
-                          int (*ready)(struct mk_config *c, void *data), void *data)
+int mk_config_wait_ready(struct mk_config *c, int fd, uint32_t timeout_ms,
+                         int (*ready)(struct mk_config *c, void *data), void *data)
 {
     struct mk_readiness_check *check = mk_config_alloc(c, sizeof *check);
     if (!check)
-        return false;
+        return -ENOMEM;
     *check = (struct mk_readiness_check){
         .by = c->plugin, .fd = fd, .end_ms = mk_clock_ms() + timeout_ms, .ready = ready, .data = data};
-    mk_err e = add_readiness_check(c->generation, check);
-    if (e)
-        mk_config_error(c, NULL, NULL, "the plugin `%s` cannot wait for a descriptor: %s",
-                        c->plugin->object.plugin->name, mk_err_text(e));
-    return !e;
+    return add_readiness_check(c->generation, check);
 }

@@ -87,8 +87,8 @@ static int master_start(struct mk_config *config, void *data)
     event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (event_fd < 0)
         return -errno;
-    return mk_config_wait_ready(config, event_fd, timeout_ms, await, data) ? if_it_is(data, MASTER)
-                                                                           : -ECANCELED;
+    int e = mk_config_wait_ready(config, event_fd, timeout_ms, await, data);
+    return e ? e : if_it_is(data, MASTER);
 }
 
 static void unload(void *data)
