@@ -3,13 +3,12 @@
  * needs. Blocks refer to each other by index; index 0 means none. */
 #include "service/topic_log.h"
 
+#include <duda/shm_mutex.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
-enum { BLOCK = 256, NAME_MAX_LEN = 127, LOCK_MS = 200, BUCKETS_PER_BLOCK = BLOCK / sizeof(uint32_t) };
+enum { BLOCK = 256, NAME_MAX_LEN = 127, BUCKETS_PER_BLOCK = BLOCK / sizeof(uint32_t) };
 
 /* A topic. The topics of a size class form a list in the order of their last publication. */
 struct topic {
@@ -125,36 +124,14 @@ static void empty_log(struct duda_topic_log_memory *m)
 
 /* ---- The lock ---- */
 
-static int init_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t a;
-    int e = pthread_mutexattr_init(&a);
-    if (e)
-        return -e;
-    e = pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
-    e = e ? e : pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
-    e = e ? e : pthread_mutex_init(lock, &a);
-    pthread_mutexattr_destroy(&a);
-    return -e;
-}
-
 static int lock_log(struct duda_topic_log_memory *m)
 {
-    struct timespec end;
-    int e = pthread_mutex_trylock(&m->lock);
-    if (e == EBUSY) {
-        /* Not monkey/clock.h: pthread_mutex_timedlock() needs a timespec. */
-        clock_gettime(CLOCK_REALTIME, &end);
-        end.tv_nsec += LOCK_MS * 1000000L;
-        end.tv_sec += end.tv_nsec / 1000000000L;
-        end.tv_nsec %= 1000000000L;
-        e = pthread_mutex_timedlock(&m->lock, &end);
+    int e = duda_shm_mutex_lock(&m->lock);
+    if (e == -EOWNERDEAD) {
+        empty_log(m);
+        e = 0;
     }
-    if (e == EOWNERDEAD) {
-        empty_log(m); /* the dead worker may have left it inconsistent */
-        e = pthread_mutex_consistent(&m->lock);
-    }
-    return e ? -EBUSY : 0;
+    return e;
 }
 
 static void unlock_log(struct duda_topic_log_memory *m)
@@ -167,7 +144,7 @@ int duda_topic_log_init(struct duda_topic_log *log, void *memory, size_t size)
     struct duda_topic_log_memory *m = memory;
     size_t n = (size - sizeof *m) / BLOCK, n_buckets = n / 8;
     if (!atomic_load(&m->is_ready)) {
-        int e = init_lock(&m->lock);
+        int e = duda_shm_mutex_init(&m->lock);
         if (e)
             return e;
         m->n_buckets = (uint32_t)(n_buckets / BUCKETS_PER_BLOCK + 1) * BUCKETS_PER_BLOCK;

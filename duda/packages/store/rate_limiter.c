@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rate_limiter.h"
 
+#include <duda/shm_mutex.h>
 #include <errno.h>
 #include <monkey/text.h>
 #include <stdatomic.h>
 #include <string.h>
-
-#include "shm_mutex.h"
 
 enum { PAGE = 4096 };
 
@@ -42,7 +41,7 @@ int store_rate_limiter_init(struct store_rate_limiter *c, void *memory, size_t s
         (uint32_t)((c->shard_size - sizeof(struct store_rate_limiter_shard)) / sizeof(struct bucket));
     for (size_t i = 0; i < STORE_RATE_LIMITER_SHARDS; i++) {
         struct store_rate_limiter_shard *p = shard_at(c, i);
-        int e = atomic_load(&p->is_ready) ? 0 : store_shm_mutex_init(&p->lock);
+        int e = atomic_load(&p->is_ready) ? 0 : duda_shm_mutex_init(&p->lock);
         if (e)
             return e;
         if (!atomic_load(&p->is_ready))
@@ -111,7 +110,7 @@ static int take_bucket_token(struct bucket *bucket, uint64_t subject, uint64_t i
 static struct store_rate_limiter_shard *lock_shard(const struct store_rate_limiter *c, uint64_t subject)
 {
     struct store_rate_limiter_shard *p = shard_at(c, subject % STORE_RATE_LIMITER_SHARDS);
-    int e = store_shm_mutex_lock(&p->lock);
+    int e = duda_shm_mutex_lock(&p->lock);
     if (e == -EBUSY)
         return NULL;
     if (e)

@@ -5,11 +5,10 @@
  * the first to expire. */
 #include "table.h"
 
+#include <duda/shm_mutex.h>
 #include <errno.h>
 #include <monkey/text.h>
 #include <stdatomic.h>
-
-#include "shm_mutex.h"
 
 enum { BLOCKS_OF_BUCKET = 2, BLOCK = 128, LINE = 64, SAMPLE = 64 };
 /* Limits the steps of the clock hand in one call, in addition to those that the value needs: a scan of a
@@ -119,7 +118,7 @@ int store_table_init(struct store_table *t, void *memory, size_t size)
         struct store_shard *p = shard_at(t, i);
         if (atomic_load(&p->is_ready))
             continue;
-        int e = store_shm_mutex_init(&p->lock);
+        int e = duda_shm_mutex_init(&p->lock);
         if (e)
             return e;
         init_free_list(p, t->n_blocks);
@@ -148,7 +147,7 @@ static int lock_shard(const struct store_table *t, mk_str key, uint64_t now, str
                                .key = key,
                                .now = now,
                                .evicts_persistent = t->evicts_persistent};
-    int e = store_shm_mutex_lock(&v->shard->lock);
+    int e = duda_shm_mutex_lock(&v->shard->lock);
     if (e == -EOWNERDEAD) {
         clear_shard(v->shard, v->n);
         e = 0;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "shm_mutex.h"
-
+#include <duda/shm_mutex.h>
 #include <errno.h>
 #include <time.h>
 
 enum { PATIENCE_MS = 200 };
 
-int store_shm_mutex_init(pthread_mutex_t *lock)
+int duda_shm_mutex_init(pthread_mutex_t *mutex)
 {
     pthread_mutexattr_t a;
     int e = pthread_mutexattr_init(&a);
@@ -14,24 +13,24 @@ int store_shm_mutex_init(pthread_mutex_t *lock)
         return -e;
     e = pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
     e = e ? e : pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
-    e = e ? e : pthread_mutex_init(lock, &a);
+    e = e ? e : pthread_mutex_init(mutex, &a);
     pthread_mutexattr_destroy(&a);
     return -e;
 }
 
-int store_shm_mutex_lock(pthread_mutex_t *lock)
+int duda_shm_mutex_lock(pthread_mutex_t *mutex)
 {
     struct timespec end;
-    int e = pthread_mutex_trylock(lock);
+    int e = pthread_mutex_trylock(mutex);
     if (e == EBUSY) {
         clock_gettime(CLOCK_REALTIME,
                       &end); /* not monkey/clock.h: pthread_mutex_timedlock() needs a struct timespec */
         end.tv_nsec += PATIENCE_MS * 1000000L;
         end.tv_sec += end.tv_nsec / 1000000000L;
         end.tv_nsec %= 1000000000L;
-        e = pthread_mutex_timedlock(lock, &end);
+        e = pthread_mutex_timedlock(mutex, &end);
     }
     if (e == EOWNERDEAD)
-        return pthread_mutex_consistent(lock) ? -EBUSY : -EOWNERDEAD;
+        return pthread_mutex_consistent(mutex) ? -EBUSY : -EOWNERDEAD;
     return e ? -EBUSY : 0;
 }
