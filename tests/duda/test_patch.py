@@ -5,9 +5,9 @@ import urllib.parse
 
 import pytest
 
-import postgres_server
 import services
 from running import cache, runtime, src, start  # pylint: disable=unused-import
+from sql_databases import HAS, cluster  # pylint: disable=unused-import
 
 SOURCE = r"""
 #define DUDA_USE "duda-sql"
@@ -105,17 +105,9 @@ TABLES = {
     "sqlite": "CREATE TABLE items (id INTEGER PRIMARY KEY, title TEXT NOT NULL, due TEXT, note TEXT, owner INTEGER, made TEXT, share REAL);",
     "postgres": "CREATE TABLE items (id BIGSERIAL PRIMARY KEY, title TEXT NOT NULL, due TEXT, note TEXT, owner BIGINT, made TIMESTAMPTZ, "
                 "share DOUBLE PRECISION);"}
-HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
 JSON = [("Content-Type", "application/json")]
 FORM = [("Content-Type", "application/x-www-form-urlencoded")]
 FULL = {"title": "a", "due": "2026-05-01", "note": "n", "owner": 3, "made": "2026-01-01T00:00:00Z", "share": 0.5}
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    server = postgres_server.Postgres()
-    yield server
-    server.stop()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -7,24 +7,15 @@ from urllib.parse import quote
 import pytest
 
 import browser
-import postgres_server
-import services
 from samples import CAN_RUN, UserAgent, needs, starter
+from sql_databases import HAS, cluster  # pylint: disable=unused-import
 
-HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
 pytestmark = [CAN_RUN, needs("sql", "auth")]
 
 PASSWORD = "correct horse"
 TEXTS = ["'; DROP TABLE goods; --", "1 OR 1=1", "' OR '1'='1", "1'; UPDATE goods SET price = 1; --", '"', "\\", "%", "_", "!", "$1",
          "\\'; DELETE FROM goods; --", "<script>alert(1)</script>", "{{token}}", "\0", "a\r\nSet-Cookie: x=y", "9" * 30, "-1",
          "1:1 2:2", "é" * 30]
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    server = postgres_server.Postgres()
-    yield server
-    server.stop()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -17,6 +17,7 @@ import proc
 import services
 from monkey import ENVIRONMENT
 from proc import wait_until
+from sql_databases import HAS, backend, cluster  # pylint: disable=unused-import
 
 SOURCE = r"""
 #define DUDA_USE "duda-sql"
@@ -131,14 +132,6 @@ INTEGER = {"sqlite": "INTEGER", "postgres": "BIGINT"}
 REAL = {"sqlite": "REAL", "postgres": "DOUBLE PRECISION"}
 SLOW = {"sqlite": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
         "postgres": "SELECT pg_sleep(3600)"}
-HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    server = postgres_server.Postgres()
-    yield server
-    server.stop()
 
 
 def write_migrations(folder, backend, n=2):
@@ -164,13 +157,6 @@ def start(monkey, site, backend, request, keys="", workers=2, top=None, **more):
         write_migrations(folder / "migrations", backend)
     service = services.build(folder, "asks", SOURCE, packages=["sql"])
     return monkey(plugins=[f"duda-{backend}", service], top=top or section(backend, request, keys), workers=workers, **more)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def backend(request):
-    if not HAS[request.param]:
-        pytest.skip(f"this build has no {request.param}, or its server is not there")
-    return request.param
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import postgres_server
 import services
 from proc import wait_until
 from relay import Relay
+from sql_databases import HAS, backend, cluster  # pylint: disable=unused-import
 
 SOURCE = r"""
 #define DUDA_USE "duda-sql"
@@ -91,23 +92,8 @@ DUDA_SERVICE(asks, DUDA_GET("/run", run, ""), DUDA_GET("/bare", bare, ""),
     DUDA_GET("/several", several, "", .stack = 256 << 10));
 """
 
-HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
 needs_postgres = pytest.mark.skipif(not HAS["postgres"], reason="this build has no libpq, or there is no PostgreSQL")
 needs_sqlite = pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def backend(request):
-    if not HAS[request.param]:
-        pytest.skip(f"this build has no {request.param}, or its server is not there")
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    server = postgres_server.Postgres()
-    yield server
-    server.stop()
 
 
 class DatabaseService:

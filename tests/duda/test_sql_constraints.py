@@ -6,8 +6,8 @@ import urllib.parse
 
 import pytest
 
-import postgres_server
 import services
+from sql_databases import HAS, backend, cluster, section  # pylint: disable=unused-import
 
 SOURCE = r"""
 #define DUDA_USE "duda-sql"
@@ -142,7 +142,6 @@ CREATE VIEW adults AS SELECT * FROM users WHERE age > 17 WITH CHECK OPTION;
 CREATE TABLE bookings (during INT4RANGE, CONSTRAINT one_booking EXCLUDE USING gist (during WITH &&));
 INSERT INTO bookings VALUES ('[1,5)');
 """}
-HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
 NO, UNIQUE, FOREIGN_KEY, NOT_NULL, CHECK, OTHER = range(6)
 
 # A statement, its kind, and the table, the columns and the name of the constraint, for each database.
@@ -168,30 +167,12 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    server = postgres_server.Postgres()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def backend(request):
-    if not HAS[request.param]:
-        pytest.skip(f"this build has no {request.param}, or its server is not there")
-    return request.param
-
-
 def start(monkey, folder, backend, request, is_isolated=False):
-    (folder / "data").mkdir(exist_ok=True)
-    (folder / "migrations").mkdir(exist_ok=True)
-    (folder / "migrations" / "1-tables.sql").write_text(TABLES + TRIGGERS[backend])
-    where = "File data/a.db" if backend == "sqlite" else f"Server {request.getfixturevalue('cluster').database()}"
+    top = section(folder, backend, request, TABLES + TRIGGERS[backend])
     service = services.build(folder, "constraints", SOURCE, packages=["sql"])
-    section = f"[{backend.upper()}]\n    {where}\n    Migrations migrations\n"
     if not is_isolated:
-        return monkey(plugins=[f"duda-{backend}", service], server="ErrorLog stderr", top=section)
-    (folder / "part.conf").write_text(f"[PLUGINS]\n    Load duda-{backend}\n{section}")
+        return monkey(plugins=[f"duda-{backend}", service], server="ErrorLog stderr", top=top)
+    (folder / "part.conf").write_text(f"[PLUGINS]\n    Load duda-{backend}\n{top}")
     return monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {service}\n    Include {folder}/part.conf\n",
                   sections="[ROUTES]\n    /* isolate constraints\n")
 

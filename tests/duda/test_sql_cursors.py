@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-import postgres_server
 import proc
 import services
 from proc import wait_until
+from sql_databases import backend, cluster, section  # pylint: disable=unused-import
 
 SOURCE = r"""
 #define DUDA_USE "duda-sql"
@@ -148,39 +148,20 @@ DUDA_SERVICE(cursors,
     DUDA_GET("/close-twice", close_twice, ""),
     DUDA_GET("/rows", rows, ""), DUDA_GET("/stream", stream, "", .deadline_ms = 60000), DUDA_GET("/mixed", mixed, ""), DUDA_GET("/leave", leave, ""));
 """
-HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
 NUMBERS = {"sqlite": "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {0}) SELECT {1} FROM c WHERE n <= {0}",
            "postgres": "SELECT {1} FROM generate_series(1, {0}) AS n"}
 WIDE = {"sqlite": "hex(zeroblob(500))", "postgres": "repeat('0', 1000)"}
 LIST = {"sqlite": "'[1,2]'", "postgres": "ARRAY[1,2]"}
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    server = postgres_server.Postgres()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def backend(request):
-    if not HAS[request.param]:
-        pytest.skip(f"this build has no {request.param}, or its server is not there")
-    return request.param
-
-
 @pytest.fixture
 def server(lasting, prepared, backend, request):
     def prepare(monkey, site):
         folder = site.path.parent
-        (folder / "data").mkdir()
-        (folder / "migrations").mkdir()
-        (folder / "migrations" / "1-numbers.sql").write_text(
-            "CREATE TABLE numbers (n INTEGER PRIMARY KEY); CREATE TABLE kept (n INTEGER);"
-            f"INSERT INTO numbers {NUMBERS[backend].format(3000, 'n')};")
-        where = "File data/a.db" if backend == "sqlite" else f"Server {request.getfixturevalue('cluster').database()}"
+        tables = ("CREATE TABLE numbers (n INTEGER PRIMARY KEY); CREATE TABLE kept (n INTEGER);"
+                  f"INSERT INTO numbers {NUMBERS[backend].format(3000, 'n')};")
         return monkey(plugins=[f"duda-{backend}", services.build(folder, "cursors", SOURCE, packages=["sql"])], server="ErrorLog stderr",
-                      top=f"[{backend.upper()}]\n    {where}\n    Migrations migrations\n    PoolSize 2\n    MaxResultSize 1M\n", workers=1)
+                      top=section(folder, backend, request, tables) + "    PoolSize 2\n    MaxResultSize 1M\n", workers=1)
     return lasting(prepared.setdefault(backend, prepare))
 
 

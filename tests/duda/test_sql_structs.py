@@ -5,8 +5,8 @@ import urllib.parse
 
 import pytest
 
-import postgres_server
 import services
+from sql_databases import backend, cluster, section  # pylint: disable=unused-import
 
 SOURCE = r"""
 #define DUDA_USE "duda-sql"
@@ -238,7 +238,6 @@ DUDA_SERVICE(things,
     DUDA_GET("/missing", missing, "Lacks a column."),
     DUDA_GET("/named", named, "Any statement with names."));
 """
-HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
 TABLES = {
     "sqlite": "CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price TEXT, uid TEXT, photo BLOB, made TEXT, ratio REAL, "
               "sold INTEGER, small INTEGER, color TEXT, big TEXT, street TEXT, zip INTEGER, other TEXT, tags TEXT, sizes TEXT, flags TEXT, "
@@ -255,30 +254,12 @@ LEAST = {"id": 1, "name": "", "price": "0.00", "ratio": 0, "sold": False, "color
 JSON = [("Content-Type", "application/json")]
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    server = postgres_server.Postgres()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def backend(request):
-    if not HAS[request.param]:
-        pytest.skip(f"this build has no {request.param}, or its server is not there")
-    return request.param
-
-
 @pytest.fixture
 def server(lasting, prepared, backend, request):
     def prepare(monkey, site):
         folder = site.path.parent
-        (folder / "data").mkdir()
-        (folder / "migrations").mkdir()
-        (folder / "migrations" / "1-things.sql").write_text(TABLES[backend])
-        where = "File data/a.db" if backend == "sqlite" else f"Server {request.getfixturevalue('cluster').database()}"
         return monkey(plugins=[f"duda-{backend}", services.build(folder, "things", SOURCE, packages=["sql"])], server="ErrorLog stderr",
-                      top=f"[{backend.upper()}]\n    {where}\n    Migrations migrations\n")
+                      top=section(folder, backend, request, TABLES[backend]))
     return lasting(prepared.setdefault(backend, prepare))
 
 

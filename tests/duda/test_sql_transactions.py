@@ -4,9 +4,9 @@ import concurrent.futures
 
 import pytest
 
-import postgres_server
 import services
 from proc import wait_until
+from sql_databases import backend, cluster, section  # pylint: disable=unused-import
 
 SOURCE = r"""
 #define DUDA_USE "duda-sql"
@@ -166,33 +166,14 @@ DUDA_SERVICE(rows,
     DUDA_GET("/list", list, ""), DUDA_GET("/clear", clear, ""), DUDA_GET("/nested", nested, ""), DUDA_GET("/failed", failed_commit, ""),
     DUDA_GET("/read-only", read_only, ""), DUDA_GET("/level", level, ""), DUDA_GET("/repeat", repeat, ""), DUDA_GET("/refused", refused, ""));
 """
-HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    server = postgres_server.Postgres()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def backend(request):
-    if not HAS[request.param]:
-        pytest.skip(f"this build has no {request.param}, or its server is not there")
-    return request.param
 
 
 @pytest.fixture
 def server(lasting, prepared, backend, request):
     def prepare(monkey, site):
         folder = site.path.parent
-        (folder / "data").mkdir()
-        (folder / "migrations").mkdir()
-        (folder / "migrations" / "1-rows.sql").write_text("CREATE TABLE rows (id INTEGER PRIMARY KEY);")
-        where = "File data/a.db" if backend == "sqlite" else f"Server {request.getfixturevalue('cluster').database()}"
         return monkey(plugins=[f"duda-{backend}", services.build(folder, "rows", SOURCE, packages=["sql"])], server="ErrorLog stderr",
-                      top=f"[{backend.upper()}]\n    {where}\n    Migrations migrations\n")
+                      top=section(folder, backend, request, "CREATE TABLE rows (id INTEGER PRIMARY KEY);"))
     started = lasting(prepared.setdefault(backend, prepare))
     assert started.get("/clear").status == 204
     return started
