@@ -128,12 +128,12 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
     target_link_options(mk_flags INTERFACE -flto-partition=one -ffunction-sections -fdata-sections)
   endif()
   if(MK_OPTIMIZE STREQUAL "size")
-    # Arrays without the alignment that speeds up vector loops, and segments that share pages: read-only data is in the
-    # segment of the code.
-    check_c_compiler_flag(-malign-data=abi MK_KNOWS_ALIGN_DATA)
-    target_compile_options(mk_flags INTERFACE $<$<BOOL:${MK_KNOWS_ALIGN_DATA}>:-malign-data=abi>)
+    # Segments share pages: read-only data is in the segment of the code.
     target_link_options(mk_flags INTERFACE LINKER:-z,noseparate-code)
   endif()
+  # Arrays without the alignment that speeds up vector loops.
+  check_c_compiler_flag(-malign-data=abi MK_KNOWS_ALIGN_DATA)
+  target_compile_options(mk_flags INTERFACE $<$<BOOL:${MK_KNOWS_ALIGN_DATA}>:-malign-data=abi>)
   # Half of the relocations are gone when they are packed.
   target_compile_options(mk_flags INTERFACE -ffunction-sections -fdata-sections)
   target_link_options(mk_flags INTERFACE LINKER:--gc-sections)
