@@ -20,6 +20,14 @@ struct program_query {
     bool is_allowed;
 };
 
+static bool has_parent_segment(mk_str path)
+{
+    while (path.p)
+        if (mk_str_eq(mk_str_cut(&path, '/'), MK_STR("..")))
+            return true;
+    return false;
+}
+
 /* The path must not leave the folder. Links below it are not checked, because the administrator has placed them. */
 static bool is_path_allowed(const struct mk_sandbox_rule *rule, mk_str path)
 {
@@ -29,7 +37,7 @@ static bool is_path_allowed(const struct mk_sandbox_rule *rule, mk_str path)
     while (mk_str_ends(folder, MK_STR("/")))
         folder.len--;
     return path.len > folder.len + 1 && mk_str_starts(path, folder) && path.p[folder.len] == '/' &&
-           !strstr(path.p, "/../");
+           !has_parent_segment(path);
 }
 
 /* Fails if the file is a script, to end the search. */
