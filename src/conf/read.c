@@ -2,7 +2,7 @@
 #include "conf/read.h"
 
 #include "conf/lexer.h"
-#include "conf/other_syntax.h"
+#include "conf/other_server.h"
 #include "conf/path.h"
 #include "conf/suggest.h"
 #include "conf/vars.h"
@@ -197,13 +197,13 @@ static bool may_include(struct reader *r, const struct include_frame *up, mk_str
 
 /* Reports a file in the format of another server, and returns true. The caller then does not parse the file,
  * because most of its lines would be errors. */
-static bool report_other_syntax(struct reader *r, mk_str path, mk_str text)
+static bool report_other_server(struct reader *r, mk_str path, mk_str text)
 {
-    struct mk_conf_other_syntax found = mk_conf_other_syntax_detect(text);
-    if (!found.server)
+    struct mk_conf_other_server found = mk_conf_other_server_detect(text);
+    if (!found.name)
         return false;
     struct mk_conf_source_pos at = {.file = path, .line = found.line, .source = found.source};
-    mk_conf_report_error(r->report, &at, "this is a configuration for %s, not for Monkey", found.server);
+    mk_conf_report_error(r->report, &at, "this is a configuration for %s, not for Monkey", found.name);
     mk_conf_report_hint(r->report, "%s", found.hint);
     return true;
 }
@@ -215,7 +215,7 @@ static void parse_file_text(struct reader *r, const struct include_frame *up, mk
     r->n_bytes += text.len;
     if (!text.p)
         return;
-    if (report_other_syntax(r, path, text))
+    if (report_other_server(r, path, text))
         return;
     if (r->n_bytes <= MK_CONF_TOTAL_MAX)
         parse_lines(r, &f, text);
