@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins on the command line: lists available plugins, shows how a configuration uses them, and runs their
- * commands. */
+/* Commands of plugins on the command line. */
 #ifndef MK_SERVER_CLI_PLUGINS_H
 #define MK_SERVER_CLI_PLUGINS_H
 
+#include "base/buf.h"
 #include "conf/suggest.h"
-#include "setup/config_generation.h"
 
 /* Can the plugin with that name be loaded? */
 bool mk_cli_plugins_can_load(const char *name);
-/* Lists the plugins that can be loaded by name. */
-void mk_cli_plugins_write_all(struct mk_buf *out);
-/* Lists the configured plugins: their hooks in call order, and their hosts. */
-void mk_cli_plugins_write_loaded(const struct mk_config_generation *g, struct mk_buf *out);
 
 /* Writes the plugin commands as rows of the help. */
 void mk_cli_plugins_write_commands(struct mk_buf *out);

@@ -12,6 +12,7 @@
 #include "http/status.h"
 #include "os/access_check.h"
 #include "server/explain_sandbox.h"
+#include "setup/config_print.h"
 #include "setup/https_rules.h"
 #include "setup/keys.h"
 #include "setup/plugin_object.h"
@@ -25,6 +26,8 @@
 #include "worker/worker.h"
 
 enum { WAIT_MAX_MS = 5000, WAIT_STEP_MS = 50, HEADERS_MAX = 16 * 1024 };
+
+const bool mk_explain_is_built = true;
 
 static void write_fact(struct mk_buf *out, const char *what, const char *fmt, ...) MK_PRINTF(3, 4);
 
@@ -626,4 +629,9 @@ bool mk_explain_take_options(int *argc, char **argv, struct mk_explain_request *
     }
     argv[ *argc = kept] = NULL;
     return true;
+}
+
+void mk_explain_config(const struct mk_config_generation *g, struct mk_buf *out)
+{
+    mk_config_print_references(g, out);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/explain.h"
 
+#include "server/plugin_list.h"
+
+const bool mk_explain_is_built = false;
+
 const struct mk_option *mk_explain_options(size_t *n)
 {
     *n = 0;
@@ -18,5 +22,20 @@ mk_err mk_explain(struct mk_config_generation *g, const struct mk_explain_reques
                   struct mk_buf *out)
 {
     (void)g, (void)request, (void)out;
-    return -ENOSYS;
+    return -EINVAL;
+}
+
+void mk_explain_config(const struct mk_config_generation *g, struct mk_buf *out)
+{
+    (void)g, (void)out;
+}
+
+void mk_plugin_list_write_all(struct mk_buf *out)
+{
+    (void)out;
+}
+
+void mk_plugin_list_write_loaded(const struct mk_config_generation *g, struct mk_buf *out)
+{
+    (void)g, (void)out;
 }

@@ -21,9 +21,9 @@
 #include "server/https.h"
 #include "server/master.h"
 #include "server/options.h"
+#include "server/plugin_list.h"
 #include "server/report_output.h"
 #include "server/urls.h"
-#include "setup/config_print.h"
 #include "setup/config_reader.h"
 #include "web/static.h"
 
@@ -198,7 +198,7 @@ static int print_config(const struct mk_config_source *origin)
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!g)
         return code;
-    mk_config_print_references(g, &text);
+    mk_explain_config(g, &text);
     mk_config_generation_free(g);
     return print_and_free_text(&text);
 }
@@ -220,10 +220,6 @@ static int explain_request(const struct mk_arguments *a, const struct mk_config_
     mk_buf_free(&text);
     if (e == -ENOMEM)
         return print_out_of_memory();
-    if (e == -ENOSYS) {
-        fputs("monkey: this server was built without the command `explain` (MK_EXPLAIN)\n", stderr);
-        return MK_EXIT_USAGE;
-    }
     fprintf(stderr,
             "monkey: `%s %s` is not a request: expected a method and a URL or a path, and valid headers\n",
             a->words[0], a->words[1]);
@@ -249,7 +245,7 @@ static int list_plugins(const struct mk_config_source *origin)
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!g)
         return code;
-    mk_cli_plugins_write_loaded(g, &text);
+    mk_plugin_list_write_loaded(g, &text);
     mk_config_generation_free(g);
     return print_and_free_text(&text);
 }
@@ -351,9 +347,22 @@ static bool is_word_count_valid(const struct mk_arguments *a)
     return a->n_words == (has_request ? a->verb->n_args : 0);
 }
 
+/* Returns the part of the command line that needs MK_EXPLAIN; NULL: there is none, or this build has it. */
+static const char *find_absent_command(const struct mk_arguments *a)
+{
+    const char *name = a->verb ? a->verb->name : a->print ? "-T" : "";
+    bool needs_explain = a->print || strcmp(name, "explain") == 0 || strcmp(name, "plugins") == 0;
+    return needs_explain && !mk_explain_is_built ? name : NULL;
+}
+
 static int run_arguments(const struct mk_arguments *a, char **argv)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    const char *absent = find_absent_command(a);
+    if (absent) {
+        fprintf(stderr, "monkey: this server was built without `monkey %s` (MK_EXPLAIN)\n", absent);
+        return MK_EXIT_USAGE;
+    }
     if (a->verb && !is_word_count_valid(a)) {
         fprintf(stderr, "usage: monkey [-c FILE|FOLDER | -o DIR] %s %s\n", a->verb->name, a->verb->args);
         return MK_EXIT_USAGE;
@@ -361,7 +370,7 @@ static int run_arguments(const struct mk_arguments *a, char **argv)
     if (a->verb && strcmp(a->verb->name, "ca") == 0)
         return mk_https_show_ca();
     if (a->verb && strcmp(a->verb->name, "plugins") == 0 && !a->config && !a->folder) {
-        mk_cli_plugins_write_all(&text);
+        mk_plugin_list_write_all(&text);
         return print_and_free_text(&text);
     }
     return a->https ? run_with_https(a, argv) : run_with_config(a, NULL, argv);

@@ -70,13 +70,15 @@ def test_tiny_refuses_keys_of_absent_parts(run, config, message):
 
 
 @pytest.mark.parametrize("words, code, message", [
-    (["explain", "GET", "/"], 2, "monkey: this server was built without the command `explain` (MK_EXPLAIN)\n"),
+    (["explain", "GET", "/"], 2, "monkey: this server was built without `monkey explain` (MK_EXPLAIN)\n"),
+    (["plugins"], 2, "monkey: this server was built without `monkey plugins` (MK_EXPLAIN)\n"),
+    (["-T"], 2, "monkey: this server was built without `monkey -T` (MK_EXPLAIN)\n"),
     (["diff"], 2, "monkey: this server was built without a history of configurations (MK_CONFIG_HISTORY)\n"),
     (["certificates"], 2, "monkey: this server was built without the command `certificates` (MK_CERTIFICATES)\n"),
     (["--https", "site"], 1, "Monkey was built without OpenSSL"),
 ])
 def test_tiny_refuses_absent_commands(run, words, code, message):
-    done = run(*words, config=SITE if words[0] in ("explain", "diff", "certificates") else None)
+    done = run(*words, config=SITE if words[0] in ("explain", "-T", "diff", "certificates") else None)
     assert done.returncode == code and message in done.stderr
 
 
