@@ -10,39 +10,69 @@
 
 #define FLASH_NAME DUDA_SESSION_OWN "flash"
 
-/* Sets the first free name: "\1flash0", "\1flash1" and so on. */
+struct flash_name {
+    char text[sizeof FLASH_NAME "0"];
+};
+_Static_assert(DUDA_FLASH_MAX <= 10, "the name of a message ends in one digit");
+
+/* Returns the name of a message: "\1flash0", "\1flash1" and so on, from the oldest to the newest. */
+static mk_str message_name(unsigned i, struct flash_name *name)
+{
+    *name = (struct flash_name){FLASH_NAME "0"};
+    name->text[sizeof FLASH_NAME - 1] = (char)('0' + i);
+    return mk_str_of(name->text, sizeof name->text - 1);
+}
+
+static struct duda_session_pair *find_message(const struct duda_session *s, unsigned i)
+{
+    struct flash_name name;
+    return duda_session_find_pair(s, message_name(i, &name));
+}
+
 static int put_message(struct duda_session *to, mk_str value)
 {
-    for (unsigned i = 0; i < DUDA_FLASH_MAX; i++) {
-        mk_str name = duda_sprintf(to->d, FLASH_NAME "%u", i);
-        if (!name.p)
-            return -ENOMEM;
-        if (!duda_session_find_pair(to, name))
-            return duda_session_put_pair(to, name, value);
-    }
-    return -EMSGSIZE;
+    struct flash_name name;
+    unsigned i = 0;
+    while (i < DUDA_FLASH_MAX && find_message(to, i))
+        i++;
+    return i < DUDA_FLASH_MAX ? duda_session_put_pair(to, message_name(i, &name), value) : -EMSGSIZE;
 }
 
-/* Returns 0; -ENOENT: there is no message. */
-static int drop_oldest_message(struct duda_session *from)
+/* Moves each later message to the name before its own. Returns false if there is no message. */
+static bool drop_oldest_message(struct duda_session *from)
 {
-    if (!duda_session_find_pair(from, MK_STR(FLASH_NAME "0")))
-        return -ENOENT;
-    (void)duda_session_put_pair(from, MK_STR(FLASH_NAME "0"), MK_STR_NULL);
-    for (unsigned i = 1; i < DUDA_FLASH_MAX; i++) {
-        mk_str name = duda_sprintf(from->d, FLASH_NAME "%u", i),
-               earlier = duda_sprintf(from->d, FLASH_NAME "%u", i - 1);
-        if (!name.p || !earlier.p)
-            return -ENOMEM;
-        struct duda_session_pair *p = duda_session_find_pair(from, name);
-        if (p)
-            p->name = earlier;
+    struct duda_session_pair *last = find_message(from, 0), *next;
+    if (!last)
+        return false;
+    for (unsigned i = 1; i < DUDA_FLASH_MAX && (next = find_message(from, i)); i++) {
+        last->value = next->value;
+        last = next;
     }
-    return 0;
+    *last = from->pairs[--from->n];
+    return true;
 }
 
-/* The value of a message is its category, a NUL and its text. A client that never opens a page must not make
- * forms fail, so a new message replaces old ones. */
+/* A client that never opens a page must not make forms fail, so a new message replaces old ones. If it does
+ * not fit even without them, they stay: a later change of a session in a cookie would save their loss. */
+static int put_or_replace_message(struct duda_session *to, mk_str value)
+{
+    size_t n = to->n;
+    struct duda_session_pair *before = duda_alloc(to->d, n * sizeof *before);
+    if (!before)
+        return -ENOMEM;
+    if (n)
+        memcpy(before, to->pairs, n * sizeof *before);
+    int e;
+    while ((e = put_message(to, value)) == -EMSGSIZE && drop_oldest_message(to))
+        ;
+    if (e && n)
+        memcpy(to->pairs, before, n * sizeof *before);
+    if (e)
+        to->n = n;
+    return e;
+}
+
+/* The value of a message is its category, a NUL and its text. */
 static int add_message(struct duda_session *to, mk_str category, mk_str text)
 {
     char *p = duda_alloc(to->d, category.len + 1 + text.len);
@@ -52,10 +82,7 @@ static int add_message(struct duda_session *to, mk_str category, mk_str text)
     memcpy(p, category.p, category.len + 1);
     if (text.len)
         memcpy(p + category.len + 1, text.p, text.len);
-    int e, dropped = 0;
-    while ((e = put_message(to, value)) == -EMSGSIZE && !dropped)
-        dropped = drop_oldest_message(to);
-    return dropped == -ENOMEM ? -ENOMEM : e;
+    return put_or_replace_message(to, value);
 }
 
 static int store_message(struct duda_ctx *d, mk_str kind, mk_str text)
@@ -102,8 +129,7 @@ static bool is_message(const struct duda_session_pair *p)
 static void read_messages(struct duda_session *from, struct duda_flash_message *all, size_t *n)
 {
     for (unsigned i = 0; i < DUDA_FLASH_MAX; i++) {
-        mk_str name = duda_sprintf(from->d, FLASH_NAME "%u", i);
-        const struct duda_session_pair *p = name.p ? duda_session_find_pair(from, name) : NULL;
+        const struct duda_session_pair *p = find_message(from, i);
         size_t end = p ? mk_str_find(p->value, '\0') : MK_STR_NONE;
         if (end != MK_STR_NONE)
             all[(*n)++] =

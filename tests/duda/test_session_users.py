@@ -97,6 +97,26 @@ static int tell(struct duda_ctx *d)
     return e ? duda_printf(d, "%d\n", e) : duda_redirect(d, 303, MK_STR("/hop"));
 }
 
+/* Frees the memory of the handler after each message. */
+static int tell_many(struct duda_ctx *d)
+{
+    int e = 0;
+    for (int i = 0; i < 12 && !e; i++) {
+        size_t mark = duda_arena_mark(d);
+        mk_str text = duda_sprintf(d, "%d", i);
+        e = duda_flash(d, NULL, text);
+        duda_arena_rewind(d, mark);
+    }
+    return e ? e : duda_puts(d, "told\n");
+}
+
+/* Changes the session after a message. */
+static int tell_and_note(struct duda_ctx *d)
+{
+    int e = duda_flash(d, "", duda_query(d, "text"));
+    return duda_printf(d, "%d %d\n", e, duda_session_set(d, "seen", MK_STR("yes")));
+}
+
 static int hop(struct duda_ctx *d)
 {
     return duda_redirect(d, 303, MK_STR("/read"));
@@ -115,7 +135,7 @@ static int read_messages(struct duda_ctx *d)
 DUDA_SERVICE(people, DUDA_GET("/in/:user", log_in), DUDA_GET("/out", log_out), DUDA_GET("/show", show), DUDA_GET("/note/:text", note),
              DUDA_GET("/renew", renew), DUDA_GET("/list/:user", list), DUDA_GET("/all/:user", revoke_all), DUDA_GET("/others", revoke_others),
              DUDA_GET("/one/:user/:id", revoke), DUDA_POST("/late", late), DUDA_GET("/tell", tell), DUDA_GET("/hop", hop),
-             DUDA_GET("/read", read_messages));
+             DUDA_GET("/read", read_messages), DUDA_GET("/many", tell_many), DUDA_GET("/tell-and-note", tell_and_note));
 """
 
 STORES = {
@@ -387,6 +407,32 @@ def test_flash_messages_keep_their_order_and_replace_the_oldest(people, store):
     assert b.text("/read") == f"[|{'b' * 1000}][|{'c' * 1000}]"
     assert b.get("/tell?text=" + "x" * 2900).text == "-90\n"
     assert b.text("/read") == ""
+
+
+@EVERYWHERE
+def test_flash_messages_outlive_rewound_handler_memory(people, store):
+    b = Browser(people(store))
+    assert b.text("/many") == "told"
+    assert b.text("/read") == "".join(f"[|{i}]" for i in range(4, 12))
+
+
+@EVERYWHERE
+def test_too_long_flash_message_replaces_no_others(people, store):
+    b = Browser(people(store))
+    b.get("/tell?text=first")
+    b.get("/tell?text=second")
+    assert b.text("/tell-and-note?text=" + "x" * 2780) == "-90 0"
+    assert b.text("/read") == "[|first][|second]"
+
+
+def test_session_in_cookie_has_less_space_for_flash_messages(people):
+    b = Browser(people("cookie"))
+    assert b.text("/note/" + "n" * 2000) == "0"
+    b.get("/tell?text=first")
+    assert b.text("/tell-and-note?text=" + "x" * 800) == "-90 0"
+    assert b.text("/tell-and-note?text=" + "x" * 600) == "0 0"
+    assert b.text("/read") == f"[|first][|{'x' * 600}]"
+    assert b.text("/show") == "- " + "n" * 2000
 
 
 @EVERYWHERE

@@ -296,8 +296,8 @@ enum { DUDA_FLASH_MAX = 8 };
  * Stores a flash message for this browser: the next handler that calls duda_flash_take(), typically the one
  * for the page to which this handler redirects, shows it. The message expires after 5 minutes. Creates a
  * session if there is none. If there are already DUDA_FLASH_MAX messages, or the session is full, the message
- * replaces the oldest ones. Returns 0; -EMSGSIZE: the message alone is too long; or an error of
- * duda_session_set().
+ * replaces the oldest ones. Returns 0; -EMSGSIZE: the message does not fit even without the others, which stay
+ * (with `Store cookie`, the other data of the session takes space, too); or an error of duda_session_set().
  *
  *     int e = duda_flash(d, "success", MK_STR("Your changes are saved."));
  *     return e ? e : duda_redirect(d, 303, MK_STR("/profile"));
