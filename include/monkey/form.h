@@ -107,8 +107,11 @@ MK_API struct mk_spool *mk_request_form_spool(const struct mk_request *request);
  * mk_form_parse(); a request without a query has an empty form.
  *
  *     struct mk_form form;
- *     if (mk_request_query_form(request, NULL, &form))
- *         return 400;
+ *     int e = mk_request_query_form(request, NULL, &form);
+ *     if (e) {
+ *         mk_response_set_status(response, mk_form_status(e));
+ *         return MK_ERROR;
+ *     }
  *     mk_str q = mk_form_get(&form, "q");
  */
 MK_API int mk_request_query_form(struct mk_request *request, const struct mk_form_limits *limits,
@@ -124,8 +127,10 @@ MK_API mk_str mk_form_get_at(const struct mk_form *form, const char *name, size_
  * does not count. Thread-safe.
  *
  *     const struct mk_upload *photo = mk_form_upload(&form, "photo");
- *     if (!photo)
- *         return 422;
+ *     if (!photo) {
+ *         mk_response_set_status(response, 422);
+ *         return MK_ERROR;
+ *     }
  */
 MK_API const struct mk_upload *mk_form_upload(const struct mk_form *form, const char *name);
 

@@ -159,8 +159,10 @@ MK_API mk_str mk_request_host(const struct mk_request *request);
  * 15.4).
  *
  *     mk_str type = mk_request_header(request, MK_STR("Content-Type"));
- *     if (!mk_str_starts(type, MK_STR("image/")))
- *         return 415;
+ *     if (!mk_str_starts(type, MK_STR("image/"))) {
+ *         mk_response_set_status(response, 415);
+ *         return MK_ERROR;
+ *     }
  */
 MK_API mk_str mk_request_header(const struct mk_request *request, mk_str name);
 
@@ -193,15 +195,16 @@ MK_API enum mk_header_role mk_request_header_role(const struct mk_request *reque
  * header that the client has forged may still be there.
  *
  *     if (mk_request_set_header(request, MK_STR("X-Tenant"), MK_STR("blue"))) // for the handler and backends
- *         return 500;
+ *         return MK_ERROR;
  */
 MK_API int mk_request_set_header(struct mk_request *request, mk_str name, mk_str value) MK_API_MUST_USE;
 MK_API int mk_request_add_header(struct mk_request *request, mk_str name, mk_str value) MK_API_MUST_USE;
 MK_API int mk_request_remove_header(struct mk_request *request, mk_str name) MK_API_MUST_USE;
-/** Returns whether hooks may set (`removes` is false) or remove headers with this name. They may not change headers
- * that frame the message, belong to the connection, or that the server has already evaluated: Host, Content-Length, Transfer-Encoding, Connection, Upgrade, TE,
- * Expect, Max-Forwards, and the key of a WebSocket handshake. Destination, Via, Client-Cert, `Proxy` and names
- * with an underscore can only be removed. */
+/** Returns whether hooks may set (`removes` is false) or remove headers with this name. They may not change
+ * headers that frame the message, belong to the connection, or that the server has already evaluated: Host,
+ * Content-Length, Transfer-Encoding, Connection, Upgrade, TE, Expect, Max-Forwards, and the key of a
+ * WebSocket handshake. Destination, Via, Client-Cert, `Proxy` and names with an underscore can only be
+ * removed. */
 MK_API bool mk_request_header_is_changeable(mk_str name, bool removes);
 /** Has a hook set, added or removed headers of that name, or of a name that programs confuse with it, even if
  * the client had sent none? For handlers that forward trailers, which programs may treat as headers: such a
@@ -303,7 +306,8 @@ MK_API int64_t mk_request_time(const struct mk_request *request);
  * sent.
  *
  *     if (mk_request_rewrite(request, MK_STR("/index.html")))
- *         return 500;
+ *         return MK_ERROR;
+ *     return MK_REWRITTEN;
  */
 MK_API int mk_request_rewrite(struct mk_request *request, mk_str target);
 
@@ -466,9 +470,13 @@ MK_API int mk_request_set_body_timeout(struct mk_request *request, uint32_t time
 /**
  * Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit, because the
  * server rejects longer bodies before any hook runs. The limit of a handler (mk_handler.body_max) overrides
- * both. UINT64_MAX: no limit. Returns -EMSGSIZE if the body is longer; respond with 413.
+ * both. UINT64_MAX: no limit. Returns 0; -EMSGSIZE if the body is longer: respond with 413; or -ENOMEM.
  *
- *     (void)mk_request_set_body_max(request, 64 << 20); // an upload
+ *     int e = mk_request_set_body_max(request, 64 << 10); // enough for a form without files
+ *     if (e) {
+ *         mk_response_set_status(response, e == -EMSGSIZE ? 413 : 500);
+ *         return MK_ERROR;
+ *     }
  */
 MK_API int mk_request_set_body_max(struct mk_request *request, uint64_t bytes);
 /** The effective limit of the request body; UINT64_MAX: no limit. */
@@ -480,7 +488,7 @@ MK_API uint64_t mk_request_body_max(struct mk_request *request);
  *
  *     struct person *person = mk_request_alloc(request, sizeof *person); // freed with the request
  *     if (!person)
- *         return 500;
+ *         return MK_ERROR;
  */
 MK_API void *mk_request_alloc(struct mk_request *request, size_t size);
 
@@ -488,13 +496,11 @@ MK_API void *mk_request_alloc(struct mk_request *request, size_t size);
  * Calls fn(data) when the request ends, whatever the outcome. Returns 0, or -ENOMEM: fn is then never
  * called.
  *
- *     static void free_person(void *data)
- *     {
- *         mk_mem_free(data);
- *     }
  *     struct person *person = mk_mem_zalloc(1, sizeof *person);
- *     if (!person || mk_request_add_cleanup(request, free_person, person))
- *         return 500; // on failure, free_person() has been called
+ *     if (!person || mk_request_add_cleanup(request, mk_mem_free, person)) {
+ *         mk_mem_free(person);
+ *         return MK_ERROR;
+ *     }
  */
 MK_API int mk_request_add_cleanup(struct mk_request *request, void (*fn)(void *data),
                                   void *data) MK_API_MUST_USE;

@@ -156,7 +156,7 @@ MK_API bool mk_response_file_id(const struct mk_response *response, struct mk_fi
  *
  *     int e = mk_response_set_header(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
  *     e = e ? e : mk_response_set_body(response, MK_STR("hello\n"));
- *     return e ? 500 : 200;
+ *     return e ? MK_ERROR : MK_DONE;
  */
 MK_API int mk_response_set_body(struct mk_response *response, mk_str text);
 
@@ -181,11 +181,17 @@ MK_API int mk_response_set_body_owned(struct mk_response *response, mk_str text,
  * file shrinks while the server sends it, the server closes the connection. Returns 0; -EINVAL (invalid
  * descriptor or range); -ENOMEM; or -EALREADY.
  *
- *     struct stat st;
  *     int fd = open("/srv/report.pdf", O_RDONLY | O_CLOEXEC);
- *     if (fd < 0 || fstat(fd, &st))
- *         return 404;
- *     return mk_response_set_body_file(response, fd, 0, (uint64_t)st.st_size) ? 500 : 200;
+ *     if (fd < 0) {
+ *         mk_response_set_status(response, 404);
+ *         return MK_ERROR;
+ *     }
+ *     struct stat st;
+ *     if (fstat(fd, &st)) {
+ *         close(fd);
+ *         return MK_ERROR;
+ *     }
+ *     return mk_response_set_body_file(response, fd, 0, (uint64_t)st.st_size) ? MK_ERROR : MK_DONE;
  */
 MK_API int mk_response_set_body_file(struct mk_response *response, int fd, uint64_t offset, uint64_t length);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every example in the comments of the public headers compiles without warnings. Most examples are fragments: tests/house/examples.h
-declares the names that they use but do not define.
+declares the names that they use but do not define. Hooks and handlers of include/monkey return an enum mk_verdict, not a status.
 """
 import re
 
@@ -9,11 +9,18 @@ import house
 
 FOLDERS = ("include", "duda/include")
 NAMES = "tests/house/examples.h"
+# Of the warnings about compatibility with C++, only those of CONVERSION matter: C converts any integer to an enum.
+CONVERSION = "enum conversion from"
 FLAGS = ("-x", "c", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-fmax-errors=20",
+         "-Wc++-compat", "-Wno-error=c++-compat",
          *(f"-Wno-{name}" for name in ("unused-variable", "unused-but-set-variable", "unused-function", "unused-parameter", "unused-value",
                                        "missing-field-initializers", "return-type", "empty-body", "dangling-else")))
 # Matches examples that define objects with external linkage, which a function cannot contain.
 FILE_SCOPE = re.compile(r"^(?:MK_PLUGIN|DUDA_ROUTES|DUDA_SERVICE|DUDA_TEST|DUDA_TOPIC|DUDA_TOPIC_FAMILY)\(|^int main\(", re.MULTILINE)
+# Matches the body of a function that an example defines.
+BODY = re.compile(r"^\{\n.*?^\}", re.MULTILINE | re.DOTALL)
+# Matches a return from a hook or a handler of include/monkey, rather than from a function that returns an error or a bool.
+VERDICT = re.compile(r"\breturn (?!-E[A-Z]+;|true;|false;)")
 # Matches examples that are not C: configurations, routes, HTML, and tables of numbers.
 NOT_C = re.compile(r"\[[A-Z_]+\]\n|GET /|.*\n\.\.\.\n<|\s*\d")
 # Matches an example that is an element of a table of routes.
@@ -40,7 +47,9 @@ def as_function(number, path, line, code, names):
     code = re.sub(r"^static (?=[^=;{}]*\)(?: *//.*)?\n\{)", "", code, flags=re.MULTILINE)
     if ELEMENT.match(code):
         code = f"const struct duda_route routes[] = {{{code}}}"
-    return f'static long example_{number}(void)\n{{\n{names}{{\n#line {line} "{path}"\n{code};\n}}\nreturn 0;\n}}\n'
+    is_handler = path.parts[0] == "include" and VERDICT.search(BODY.sub("", code))
+    kind = "enum mk_verdict" if is_handler else "long"
+    return f'static {kind} example_{number}(void)\n{{\n{names}{{\n#line {line} "{path}"\n{code};\n}}\nreturn ({kind})1;\n}}\n'
 
 
 def read_names(root):
@@ -59,7 +68,7 @@ def undefined_in(code, names):
 def compile_text(root, compiler, text):
     paths = [f"-I{root / folder}" for folder in FOLDERS]
     done = house.call(compiler, *FLAGS, *paths, "-", input=text)
-    return [each for each in done.stderr.splitlines() if "error:" in each] if done.returncode else []
+    return [each for each in done.stderr.splitlines() if "error:" in each or CONVERSION in each]
 
 
 def check(args):
@@ -90,11 +99,19 @@ def self_test(test):
     if not house.find_tool("gcc"):
         return
 
-    def judge(example, names=""):
+    def judge(example, names="", path="include/monkey/x.h"):
         lines = "".join(f" *     {line}\n" if line else " *\n" for line in example.split("\n"))
-        return check(type("Args", (), {"root": test.tree({"include/monkey/x.h": f"/**\n * An example:\n *\n{lines} */\nint mk_x(int n);\n", NAMES: names})}))
+        header = f"/**\n * An example:\n *\n{lines} */\nint mk_x(int n);\nenum mk_verdict {{ MK_DONE = 1, MK_ERROR = 4 }};\n"
+        return check(type("Args", (), {"root": test.tree({path: header, NAMES: names})}))
 
-    test.expect("statements", judge("int n = mk_x(1);\nif (n)\n    return n;"))
+    handler = "static enum mk_verdict handle(void)\n{\n    return %s;\n}"
+    test.expect("statements", judge("int n = mk_x(1);\nif (n)\n    return -EINVAL;", "#include <errno.h>\n"))
+    test.expect("verdicts", judge("if (mk_x(1))\n    return MK_ERROR;\nreturn mk_x(2) ? MK_ERROR : MK_DONE;"))
+    test.expect("a handler", judge(handler % "mk_x(1) ? MK_ERROR : MK_DONE"))
+    for value in ("404", "mk_x(1) ? 500 : 200", "mk_x(1) ? MK_ERROR : 200", "mk_x(1)", "0"):
+        test.expect(f"the status {value} for a verdict", judge(f"if (mk_x(1))\n    return {value};"), r"include/monkey/x\.h:5:\d+: .*enum mk_verdict")
+        test.expect(f"the status {value} of a handler", judge(handler % value), r"include/monkey/x\.h:6:\d+: .*enum mk_verdict")
+        test.expect(f"the status {value} in Duda", judge(f"if (mk_x(1))\n    return {value};", path="duda/include/duda/x.h"))
     test.expect("a condition", judge("if (mk_x(1)) ..."))
     test.expect("omitted code", judge("int n = mk_x(1);\n...\nif (n)\n    ... incomplete"))
     test.expect("a function", judge("static int f(int n)\n{\n    return mk_x(n);\n}"))
