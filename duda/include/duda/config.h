@@ -30,10 +30,10 @@ extern "C" {
  *
  *     const struct shop *shop = duda_settings(d);
  *
- * The value of a key of type MK_CONF_TEXT with the flag MK_CONF_READS or MK_CONF_WRITES is a path, relative to the
- * folder of the configuration file; the member contains the absolute path. The sandbox then permits the workers to
- * read it or, with MK_CONF_WRITES, to create files in this folder, which must exist. During `monkey test`, the latter is an
- * empty folder of the test.
+ * The value of a key of type MK_CONF_TEXT with the flag MK_CONF_READS or MK_CONF_WRITES is a path, relative
+ * to the folder of the configuration file; the member contains the absolute path. The sandbox then permits
+ * the workers to read it or, with MK_CONF_WRITES, to create files in this folder, which must exist.
+ * `monkey test` replaces the folder with an empty temporary one.
  */
 MK_API const void *duda_settings(struct duda_ctx *d);
 

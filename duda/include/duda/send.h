@@ -86,10 +86,14 @@ MK_API duda_verdict duda_send_file_from(struct duda_ctx *d, const char *folder, 
  * Clients can resume a download safely only if the response has a validator, which duda_check_preconditions()
  * sets.
  *
- *     struct stat st;
  *     int fd = open("/srv/report.pdf", O_RDONLY | O_CLOEXEC);
- *     if (fd < 0 || fstat(fd, &st))
+ *     if (fd < 0)
  *         return 404;
+ *     struct stat st;
+ *     if (fstat(fd, &st)) {
+ *         close(fd);
+ *         return 500;
+ *     }
  *     return duda_send_fd(d, fd, 0, (uint64_t)st.st_size);
  */
 MK_API int duda_send_fd(struct duda_ctx *d, int fd, uint64_t offset, uint64_t length);

@@ -103,17 +103,22 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *uplo
                                 uint64_t offset) MK_API_MUST_USE;
 /**
  * Saves the file under a new name. A thread copies it while the handler waits. Choose the path in the
- * service: never derive it from client input. Use an absolute path: a relative path starts at the working
- * directory of the server. The sandbox must permit its folder: it is the value of a key with MK_CONF_WRITES in the
- * section of the service (see duda_settings()), or listed in `WritablePaths` of [DUDA]. The file appears under its name only when it is complete and the handler is
- * still running. Returns 0; -EEXIST: the file already exists; -EROFS: the workers may not write to
- * the folder; -ENOTDIR: the folder does not exist; -ENOSPC and the other errors of open(2); or the error of a
- * failed wait. duda_send_file_from() serves the file. On error, no file is created. If the file system does not support O_TMPFILE (NFS,
- * for example), the folder contains a temporary file `.duda-NUMBER.part` during the copy; a crash leaves it
- * behind.
+ * service: it must not contain text from the client. Use an absolute path: a relative path starts at the
+ * working directory of the server. The sandbox must permit its folder: it is the value of a key with
+ * MK_CONF_WRITES in the section of the service (see duda_settings()), or listed in `WritablePaths` of [DUDA].
+ * The file appears under its name only when it is complete and the handler is still running.
+ * duda_send_file_from() serves it.
  *
- *     mk_str path = duda_sprintf(d, "/var/lib/photos/%s.jpg", duda_param(d, "id").p);
- *     int e = duda_upload_save(d, file, path.p);
+ * Returns 0; -EEXIST: the file already exists; -EROFS: the workers may not write to the folder; -ENOTDIR: the
+ * folder does not exist; -ENOSPC and the other errors of open(2); or the error of a failed wait. On error, no
+ * file is created. If the file system does not support O_TMPFILE (NFS, for example), the folder contains a
+ * temporary file `.duda-NUMBER.part` during the copy, which remains after a crash.
+ *
+ *     int64_t id; // a number cannot lead out of the folder
+ *     if (!duda_param_int(d, "id", &id))
+ *         return 404;
+ *     mk_str path = duda_sprintf(d, "/var/lib/photos/%lld.jpg", (long long)id);
+ *     int e = path.p ? duda_upload_save(d, file, path.p) : -ENOMEM;
  *     return e ? e : 201;
  */
 MK_API int duda_upload_save(struct duda_ctx *d, const struct mk_upload *upload,
