@@ -36,7 +36,7 @@ struct rendering {
     struct mk_buf *scratch; /* two buffers for the results of filters */
     size_t depth;
     bool at_line; /* the next text starts a line */
-    bool escapes; /* a text file within a page becomes HTML, too: any of the open templates decides */
+    bool escapes; /* true if any enclosing template is HTML */
 };
 
 static int render_nodes(struct rendering *r, size_t from, size_t to, const struct frame *frame);
