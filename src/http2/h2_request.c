@@ -212,8 +212,8 @@ static bool admit_stream(struct mk_h2 *h2, uint32_t id, mk_str block)
     return false;
 }
 
-/* Has the beginning of the body arrived together with the head? Its handler then runs when that is parsed, so
- * that it need not wait for a body that is already here. */
+/* Has the beginning of the body arrived together with the head? The handler then runs after the input is parsed, and
+ * finds the body already buffered. */
 static bool is_followed_by_data(const struct mk_h2_stream *s)
 {
     mk_str in = mk_conn_input(s->h2->conn); /* starts with the frame that ends the head */

@@ -70,9 +70,9 @@ static int body_receive_spool(struct mk_request_body *b)
     return e;
 }
 
-/* Takes what has arrived of a streamed body, often all of it, so that it is sent together with the head
- * instead of in the next iteration of the loop. A client that waits for 100 Continue has sent nothing; reading
- * would send it that response. */
+/* Reads the part of a streamed body that has arrived, often all of it, so that it is sent with the head instead
+ * of in the next iteration of the loop. A client that waits for 100 Continue has sent nothing, and reading would
+ * make the server send that response. */
 static int body_receive_arrived(struct mk_request_body *b, int64_t length)
 {
     char arrived[ARRIVED_MAX];
@@ -184,7 +184,7 @@ void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_reques
     bool is_streamed = body_is_streamed(b, options->length); /* its framing does not depend on timing */
     if (b->is_complete && !needs_chunks && !is_streamed)
         options->length = (int64_t)(b->len + (b->spool ? mk_spool_length(b->spool) : 0));
-    if (b->is_complete && !b->spool && options->length != MK_LENGTH_UNKNOWN) {
+    if (b->is_complete && !b->spool && !needs_chunks && options->length != MK_LENGTH_UNKNOWN) {
         options->body = mk_str_of(b->text, b->len);
     } else if (options->length) {
         options->body_source = b->is_complete ? &complete : &streamed;

@@ -300,6 +300,7 @@ static void restart_from_hooks(struct mk_exchange *x)
         x->request.data = NULL;
     x->step = MK_DISPATCH_HOOKS;
     x->at = x->allowed = x->declined_status = 0;
+    x->is_path_named = false;
     x->request.handler_found_nothing = false;
     start_https_policy(x);
     if (++x->rewrites <= REWRITES_MAX)
@@ -454,8 +455,8 @@ static bool add_allow_header(struct mk_exchange *x)
     return value.p && mk_response_add_header_unchecked(&x->response, MK_STR("Allow"), value);
 }
 
-/* Has the last handler looked for content to read, and found none? Then routes for other methods do not make the path
- * known: those for uploads match every path. */
+/* Has the last handler looked for content to read, and found none? Wildcard routes for other methods, such as those for
+ * uploads, then do not mean that the path exists. */
 static bool found_nothing_to_read(const struct mk_exchange *x)
 {
     unsigned reads = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD);
@@ -466,7 +467,7 @@ static bool found_nothing_to_read(const struct mk_exchange *x)
 /* No route responded: unknown path (404), or method not allowed (405)? */
 static void respond_without_handler(struct mk_exchange *x)
 {
-    bool path_known = x->allowed != 0 && !found_nothing_to_read(x);
+    bool path_known = x->allowed != 0 && (x->is_path_named || !found_nothing_to_read(x));
     x->allowed |= METHODS_ALWAYS_ALLOWED;
     if (x->request.target->method == MK_METHOD_UNKNOWN) {
         set_error_response(x, 501);
@@ -595,6 +596,7 @@ static bool call_route_handler(struct mk_exchange *x)
     unsigned methods = handler_methods(route->handler);
     if (methods && !(methods & MK_METHOD_BIT(x->request.target->method))) {
         x->allowed |= methods;
+        x->is_path_named |= route->pattern.kind == MK_PATTERN_EXACT && !route->regex;
         return route->handler == &mk_static ? try_static_reroute(x, route) : apply_verdict(x, MK_NEXT);
     }
     x->request.route = route;

@@ -31,7 +31,7 @@ struct mk_exchange *mk_exchange_new_in_arena(struct mk_arena *arena, struct mk_w
     x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
     x->deciding_plugin = NULL;
     x->handler_skipped = x->error_hooks_called = x->body_has_ended = x->replaced = x->follows_client =
-        x->is_acme_request = x->aborted = x->https_checked = x->too_long_logged_at = false;
+        x->is_path_named = x->is_acme_request = x->aborted = x->https_checked = x->too_long_logged_at = false;
     x->body_route = NULL;
     x->limits = NULL;
     x->variants_limits = NULL;

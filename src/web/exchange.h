@@ -44,6 +44,7 @@ struct mk_exchange {
     bool handler_skipped;    /* `monkey explain`: a handler would have responded but was not called */
     bool https_checked;      /* the HTTPS policy was checked */
     bool too_long_logged_at; /* the oversized body was logged */
+    bool is_path_named;      /* a route for other methods names exactly this path */
     bool is_acme_request;    /* allowed only as an ACME challenge, see mk_https_policy_is_acme_request() */
     const struct mk_route *body_route; /* route whose handler has set the body limit; NULL: none yet */
     struct mk_request_limits *limits;  /* limits set for this request only, in its arena; NULL: none */

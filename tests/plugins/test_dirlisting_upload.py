@@ -59,6 +59,13 @@ def test_missing_files_are_not_found(uploads, site, sections):
     assert set(server.get("/none", "OPTIONS").tokens("Allow")) == {"get", "head", "post", "options"}
 
 
+def test_other_methods_of_an_exact_route_are_not_allowed(uploads):
+    server = uploads(sections="    Listing off\n[ROUTES]\n    /form dirlisting-upload\n    /* static\n")
+    reply = server.get("/form")
+    assert reply.status == 405 and set(reply.tokens("Allow")) == {"post", "options"}
+    assert server.get("/none").status == 404
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
 def test_files_are_stored_and_listed(uploads, site):
     server = uploads()

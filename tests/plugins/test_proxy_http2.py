@@ -66,6 +66,20 @@ def test_http2_backend_response_with_length_and_trailers(proxy):
         assert reply.text == "hello" and reply.get("Content-Length") == "5"
 
 
+@over_http2
+@pytest.mark.parametrize("option", ["", "stream"])
+@pytest.mark.parametrize("fields", [[], [("content-length", "5")]])
+def test_trailers_of_a_body_that_arrives_with_its_head_pass(proxy, option, fields):
+    with Http2Backend(lambda _: answer("hello")) as backend:
+        server = proxy(backend, option)
+        request = h2.request(method="POST", fields=[("te", "trailers"), *fields])
+        with socket.create_connection(server.addresses[0], timeout=20) as client:
+            client.sendall(h2.PREFACE + h2.settings() + h2.headers(1, h2.block_of(request), end=False) +
+                           h2.data(1, b"hello") + h2.headers(1, h2.block_of([("x-sum", "7")])))
+            wait_until(lambda: backend.requests, "the request has arrived")
+        assert backend.requests[0].body == b"hello" and backend.requests[0].trailers == [("x-sum", "7")]
+
+
 @every_protocol
 def test_http2_backend_trailers_pass_in_both_directions(proxy):
     with Http2Backend(lambda request: answer("hello", trailers=[("x-sum", request.trailers[0][1])])) as backend:

@@ -373,6 +373,28 @@ static void request_body_trailers_are_filtered_and_need_chunks(void **state)
     }
 }
 
+/* The framing of HTTP/2 has room for trailers whether or not the length is known. */
+static void request_body_of_known_length_keeps_trailers(void **state)
+{
+    const enum mk_request_body_mode modes[] = {MK_REQUEST_BODY_BUFFER, MK_REQUEST_BODY_STREAM};
+    const struct mk_header line = {MK_STR_INIT("X-Sum"), MK_STR_INIT("1")};
+    mk_str name, value;
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(modes); i++) {
+        struct mk_request r = request_with(5, MK_STR("hello"));
+        struct mk_request_body b = body_of(&r, modes[i]);
+        r.trailers = &line;
+        r.n_trailers = 1;
+        b.sends_trailer = sends_x;
+        assert_true(mk_request_body_init(&b));
+        assert_int_equal(mk_request_body_receive(&b), 0);
+        struct mk_upstream_request_options options = attach(&b);
+        assert_true(options.length == 5 && !options.body.p);
+        assert_true(options.body_source->trailer_at(options.body_source_ctx, 0, &name, &value));
+        assert_str(name, "X-Sum");
+    }
+}
+
 /* ---- Upgrades ---- */
 
 static void request_body_is_followed_by_tunnel(void **state)
@@ -428,6 +450,7 @@ int main(void)
         cmocka_unit_test(request_body_buffer_small_streams_large_bodies),
         cmocka_unit_test(request_body_with_expect_continue_waits_for_backend),
         cmocka_unit_test(request_body_trailers_are_filtered_and_need_chunks),
+        cmocka_unit_test(request_body_of_known_length_keeps_trailers),
         cmocka_unit_test(request_body_is_followed_by_tunnel),
         cmocka_unit_test(request_body_large_drops_upgrade),
     };
