@@ -13,7 +13,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(MK_OPTIMIZE speed CACHE STRING "What optimized builds are compiled for: speed, or size")
 set_property(CACHE MK_OPTIMIZE PROPERTY STRINGS speed size)
-# Options of code that is small before fast, with comparisons in place of tables of jumps, and of code that every request executes.
+# Options for code that is optimized for size, without jump tables, and for code that every request executes.
 set(MK_SMALL_CODE -Os -fno-jump-tables)
 set(MK_FAST_CODE -O2 -fjump-tables)
 include(CheckCCompilerFlag)

@@ -292,7 +292,7 @@ class Server:
 
 def with_place(line):
     """Adds function, file and line to a frame of a report: the sandbox keeps workers from reading the debug information."""
-    frame = re.fullmatch(r"( +#(\d+) 0x[0-9a-f]+) +\((/\S+)\+(0x[0-9a-f]+)\)", line)
+    frame = re.fullmatch(r"( +#(\d+) 0x[0-9a-f]+) +\((/\S+)\+(0x[0-9a-f]+)\)(?: \(BuildId: [0-9a-f]+\))?", line)
     if not frame or not shutil.which("addr2line"):
         return line
     calls = int(frame[2]) > 0  # the address of a caller is that of its next instruction

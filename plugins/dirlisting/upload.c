@@ -114,8 +114,9 @@ static struct upload_result store_result(struct mk_request *request, const struc
         return file_result(request, 400, "This name is not allowed", name);
     default:
         mk_request_log(request, MK_LOG_ERROR, "cannot store the upload %s: %s%s", name.p, strerror(-s->error),
-                       s->error == -EROFS ? "; a service of systemd needs ReadWritePaths= for the folder"
-                                          : "");
+                       s->error == -EROFS
+                           ? "; if systemd runs the server, add ReadWritePaths= for the folder to its unit"
+                           : "");
         return s->error == -EACCES || s->error == -EPERM || s->error == -EROFS
                    ? file_result(request, 403, "The server may not write this file", name)
                    : file_result(request, 500, "The server could not store this file", name);

@@ -17,7 +17,7 @@ static inline bool reserve_inline(struct mk_buf *out, size_t len)
     return MK_LIKELY(!out->failed && out->cap - out->len >= len) || mk_buf_reserve(out, len);
 }
 
-/* Apart from mk_serialize_status_line(), which needs no stack without this call. */
+/* A function of its own, so that mk_serialize_status_line() needs no stack frame. */
 MK_NOINLINE static void serialize_other_status_line(struct mk_buf *out, unsigned status)
 {
     char number[] = "000 ";

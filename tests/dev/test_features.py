@@ -146,7 +146,7 @@ def test_size_option_builds_nothing_for_speed(build):
         return {re.findall(r"-O\S", line)[-1] for line in flags}
 
     build.configure("-DCMAKE_BUILD_TYPE=Release")
-    assert levels() == {"-O2", "-Os"}
+    assert levels() in ({"-O2", "-Oz"}, {"-O2", "-Os"})
     build.configure("-DCMAKE_BUILD_TYPE=Release", "-DMK_OPTIMIZE=size")
     assert levels() in ({"-Oz"}, {"-Os"})
 
