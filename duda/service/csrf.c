@@ -9,7 +9,12 @@
 
 enum { SECRET = 16, HEX = 2 * SECRET, SHOWN = 2 * HEX };
 
-static const char key; /* key of the secret attached to this request */
+/* Returns the key of the secret attached to this request. Each service has its own, because error handlers
+ * may belong to another service. */
+static const void *secret_key(const struct duda_ctx *d)
+{
+    return &d->owner->scope;
+}
 
 static bool decode_hex(mk_str text, unsigned char *out, size_t n)
 {
@@ -24,7 +29,7 @@ static bool decode_hex(mk_str text, unsigned char *out, size_t n)
 
 static bool load_csrf_secret(struct duda_ctx *d, unsigned char secret[SECRET])
 {
-    const unsigned char *given = mk_request_attached(d->request, &key);
+    const unsigned char *given = mk_request_attached(d->request, secret_key(d));
     struct duda_cookie_name name;
     if (given)
         memcpy(secret, given, SECRET);
@@ -46,7 +51,7 @@ static bool create_csrf_secret(struct duda_ctx *d, unsigned char secret[SECRET])
     const struct mk_cookie cookie = {.name = duda_reserved_cookie_name(d, DUDA_COOKIE_CSRF, &name),
                                      .value = mk_buf_str(&text),
                                      .same_site = MK_SAME_SITE_STRICT};
-    return !duda_cookie_set_reserved(d, &cookie) && !mk_request_attach(d->request, &key, kept, NULL);
+    return !duda_cookie_set_reserved(d, &cookie) && !mk_request_attach(d->request, secret_key(d), kept, NULL);
 }
 
 mk_str duda_csrf_token(struct duda_ctx *d)

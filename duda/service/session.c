@@ -9,8 +9,6 @@
 #include "service/session_user.h"
 #include "service/worker_ctx.h"
 
-static const char key; /* key of the session attached to the request */
-
 static int64_t session_now(const struct duda_session *s)
 {
     return mk_request_time(s->d->request);
@@ -151,10 +149,14 @@ static int refresh_session(struct duda_session *s)
     return e == -ENOENT ? 0 : e;
 }
 
+/* The session is attached to the request, and the service is the key, because error handlers may belong to
+ * another service. Their context may also be a new one, and that of the handler freed. */
 static int get_session(struct duda_ctx *d, struct duda_session **out)
 {
-    struct duda_session *s = d->request ? mk_request_attached(d->request, &key) : NULL;
+    struct duda_session *s = d->request ? mk_request_attached(d->request, d->owner) : NULL;
     int e = d->request ? 0 : -EALREADY;
+    if (s)
+        s->d = d;
     if (!e && !s) {
         s = mk_request_alloc(d->request, sizeof *s);
         if (!s)
@@ -164,7 +166,7 @@ static int get_session(struct duda_ctx *d, struct duda_session **out)
         if (!e)
             e = refresh_session(s);
         if (!e)
-            e = mk_request_attach(d->request, &key, s, NULL);
+            e = mk_request_attach(d->request, d->owner, s, NULL);
     }
     *out = s;
     return e;

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The session of a request whose error handlers have another context than its handler, or belong to another service."""
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+
+static int log_in(struct duda_ctx *d)
+{
+    int e = duda_session_log_in(d, MK_STR("NAME"));
+    return e ? e : duda_puts(d, "in\n");
+}
+
+static int slow(struct duda_ctx *d)
+{
+    mk_str user;
+    int e = duda_session_user(d, &user);
+    return e ? e : duda_sleep(d, 60000);
+}
+
+static int fail(struct duda_ctx *d)
+{
+    mk_str user;
+    int e = duda_session_user(d, &user);
+    return e ? e : duda_csrf_token(d).p ? 404 : 500;
+}
+
+static int check(struct duda_ctx *d)
+{
+    return duda_puts(d, "checked\n");
+}
+
+static int status(struct duda_ctx *d)
+{
+    mk_str value;
+    (void)!duda_session_get(d, "status", &value);
+    return duda_printf(d, "%s\n", value.p ? value.p : "-");
+}
+
+#ifdef HAS_PAGES
+static int show(struct duda_ctx *d)
+{
+    mk_str user;
+    int e = duda_session_user(d, &user);
+    e = e ? e : duda_session_set(d, "status", duda_sprintf(d, "%u", duda_error_status(d)));
+    return e         ? e
+           : user.p ? duda_printf(d, "NAME: %u %s\n", duda_error_status(d), user.p)
+                    : duda_printf(d, "NAME: %u - %s\n", duda_error_status(d), duda_csrf_token(d).p);
+}
+
+#define PAGES DUDA_ERROR(show),
+#else
+#define PAGES
+#endif
+DUDA_SERVICE(NAME_, PAGES DUDA_GET("/in", log_in), DUDA_GET("/slow/:text", slow), DUDA_GET("/fail", fail), DUDA_GET("/status", status),
+             DUDA_BEFORE(duda_csrf_check), DUDA_POST("/check", check));
+"""
+
+
+def build(folder, name, *flags):
+    return services.build(folder, name, SOURCE.replace("NAME_", name).replace("NAME", name), *flags)
+
+
+class Browser:
+    def __init__(self, server):
+        self.server, self.cookies = server, {}
+
+    def get(self, path, method="GET", **fields):
+        if self.cookies:
+            fields["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        reply = self.server.get(path, method, fields=fields)
+        self.cookies.update(line.split(";")[0].split("=", 1) for line in reply.all("Set-Cookie"))
+        return reply
+
+
+STORES = pytest.mark.parametrize("store", ["memory", "cookie"])
+
+
+def sections(store):
+    if store == "cookie" and not services.has("seal"):
+        pytest.skip("this build has no sessions in cookies")
+    return f"[SESSIONS]\n    Store {store}\n"
+
+
+@STORES
+def test_error_handler_reads_the_session_after_a_handler_timeout(monkey, tmp_path, store):
+    """The context of the handler is freed before the error handlers get theirs."""
+    server = monkey(plugins=[build(tmp_path, "shop", "-DHAS_PAGES")], server="HandlerTimeout 1s", top=sections(store))
+    b = Browser(server)
+    assert b.get("/in").text == "in\n"
+    reply = b.get("/slow/" + "t" * 2000)
+    assert (reply.status, reply.text) == (504, "shop: 504 shop\n")
+    assert b.get("/status").text == "504\n"
+
+
+@STORES
+def test_error_handler_of_another_service_has_its_own_session(monkey, tmp_path, store):
+    server = monkey(plugins=[build(tmp_path, "outer", "-DHAS_PAGES"), build(tmp_path, "inner")], top=sections(store),
+                    sections="[ROUTES]\n    /inner/* inner\n    /* outer\n")
+    b = Browser(server)
+    assert b.get("/inner/in").text == "in\n"
+    reply = b.get("/inner/fail")
+    *words, token = reply.text.split()
+    assert (reply.status, words) == (404, ["outer:", "404", "-"])
+    assert b.get("/inner/status").text == "-\n"
+    assert b.get("/status").text == "404\n"
+    assert b.get("/check", "POST", **{"X-CSRF-Token": token}).text == "checked\n"
