@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits that have their own timeout, and deadlines of handlers that finish in time."""
+import contextlib
 import re
 import textwrap
 
@@ -7,6 +8,9 @@ import pytest
 
 import services
 from monkey import ROOT
+from proc import RELEASE, memory_kb, wait_until
+
+OPTIMIZED = RELEASE.parent / "plugins"
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -97,7 +101,22 @@ static int second(struct duda_ctx *d)
     return e ? e : duda_puts(d, "second\n");
 }
 
-DUDA_SERVICE(waits, DUDA_POST("/first", first, ""), DUDA_POST("/second", second, ""), DUDA_GET("/brief", brief, "", .deadline_ms = 150), DUDA_GET("/patient", patient, ""), DUDA_GET("/silent", silent, ""),
+static int n_waiting;
+
+static int nap(struct duda_ctx *d)
+{
+    n_waiting++;
+    int e = duda_sleep(d, 600000);
+    n_waiting--;
+    return e;
+}
+
+static int count(struct duda_ctx *d)
+{
+    return duda_printf(d, "%d", n_waiting);
+}
+
+DUDA_SERVICE(waits, DUDA_GET("/nap", nap), DUDA_GET("/count", count), DUDA_POST("/first", first, ""), DUDA_POST("/second", second, ""), DUDA_GET("/brief", brief, "", .deadline_ms = 150), DUDA_GET("/patient", patient, ""), DUDA_GET("/silent", silent, ""),
     DUDA_GET("/both", both, ""), DUDA_GET("/polls", polls, ""), DUDA_GET("/expired", expired, ""),
     DUDA_GET("/unlimited", unlimited, "", .deadline_ms = 100));
 """
@@ -136,6 +155,24 @@ def test_wait_that_completes_in_time_leaves_no_timer(server):
     clients[1].ask("/second", "POST")
     assert clients[0].read().status == 204
     assert clients[1].read().text == "second\n"
+
+
+@pytest.mark.skipif(not (OPTIMIZED / "monkey-duda.so").exists(), reason="the optimized Duda is not built")
+def test_waiting_handler_needs_eight_kilobytes(monkey, tmp_path):
+    """A page of its stack, a block of request memory, and the connection: 10,000 of them take less than the aim of 90 MB."""
+    server = monkey(plugins=[services.build(tmp_path, "waits", SOURCE, objects=OPTIMIZED)], program=RELEASE, workers=1,
+                    server="MaxConnections 2000")
+    with contextlib.ExitStack() as kept:
+        def wait_for_some(n, total):
+            for _ in range(n):
+                kept.enter_context(server.connect()).ask("/nap")
+            wait_until(lambda: int(server.get("/count").text) == total, "all handlers wait")
+
+        wait_for_some(50, 50)
+        before = memory_kb(server.workers[0])
+        wait_for_some(600, 650)
+        each = (memory_kb(server.workers[0]) - before) * 1024 / 600
+        assert each < 8500, f"{each:.0f} bytes"
 
 
 def test_example_of_the_header_waits(monkey, tmp_path):
