@@ -222,8 +222,8 @@ static int hide_path_error(int e)
 
 static int save_as(struct duda_ctx *d, int fd, uint64_t offset, uint64_t size, const char *path)
 {
-    int e = copy_and_link(d, fd, offset, size, path);
-    if (!e || e == -EEXIST || duda_cancelled(d))
+    int e = path ? copy_and_link(d, fd, offset, size, path) : -ENOMEM;
+    if (!path || !e || e == -EEXIST || duda_cancelled(d))
         return e;
     return duda_reason(d, hide_path_error(e), "the content cannot be saved as %s: %s%s%s", path, strerror(-e),
                        path[0] == '/' ? ""

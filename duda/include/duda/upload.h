@@ -112,13 +112,14 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *uplo
  * Returns 0; -EEXIST: the file already exists; -EROFS: the workers may not write to the folder; -ENOTDIR: the
  * folder does not exist; -ENOSPC and the other errors of open(2); or the error of a failed wait. On error, no
  * file is created. If the file system does not support O_TMPFILE (NFS, for example), the folder contains a
- * temporary file `.duda-NUMBER.part` during the copy, which remains after a crash.
+ * temporary file `.duda-NUMBER.part` during the copy, which remains after a crash. If `path` is NULL, because
+ * duda_sprintf() had no memory: -ENOMEM.
  *
  *     int64_t id; // a number cannot lead out of the folder
  *     if (!duda_param_int(d, "id", &id))
  *         return 404;
  *     mk_str path = duda_sprintf(d, "/var/lib/photos/%lld.jpg", (long long)id);
- *     int e = path.p ? duda_upload_save(d, file, path.p) : -ENOMEM;
+ *     int e = duda_upload_save(d, file, path.p);
  *     return e ? e : 201;
  */
 MK_API int duda_upload_save(struct duda_ctx *d, const struct mk_upload *upload,
