@@ -30,7 +30,9 @@ int duda_shm_mutex_lock(pthread_mutex_t *mutex)
         end.tv_nsec %= 1000000000L;
         e = pthread_mutex_timedlock(mutex, &end);
     }
+    if (e == EOWNERDEAD && pthread_mutex_consistent(mutex) == 0)
+        return -EOWNERDEAD;
     if (e == EOWNERDEAD)
-        return pthread_mutex_consistent(mutex) ? -EBUSY : -EOWNERDEAD;
+        pthread_mutex_unlock(mutex);
     return e ? -EBUSY : 0;
 }

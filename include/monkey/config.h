@@ -356,7 +356,8 @@ MK_API bool mk_config_error_log_is_json(const struct mk_config *config);
  * cannot be polled.
  */
 MK_API int mk_config_wait_ready(struct mk_config *config, int fd, uint32_t timeout_ms,
-                                int (*ready)(struct mk_config *config, void *data), void *data);
+                                int (*ready)(struct mk_config *config, void *data),
+                                void *data) MK_API_MUST_USE;
 /** In load(): returns true if another process has just loaded this configuration without errors. If so, skip
  * checks that are slow or may hang, because this process is serving requests. */
 MK_API bool mk_config_was_validated(const struct mk_config *config);

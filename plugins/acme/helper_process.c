@@ -23,6 +23,7 @@ struct acme_helper_process {
     struct acme_helper_run *run; /* NULL: none */
     void (*on_due)(void *ctx, mk_str name);
     void *ctx;
+    bool has_run;
     uint32_t again_ms;
     uint64_t next_ms; /* time of the next run, by the worker's clock */
     uint64_t next_s;  /* delay until the next run, as the helper requested; 0: none yet */
@@ -67,6 +68,7 @@ static void on_helper_exit(void *ctx, int status)
 {
     struct acme_helper_process *r = ctx;
     r->run = NULL;
+    r->has_run = true;
     bool has_ended = status >= 0 && WIFEXITED(status);
     if (has_ended && WEXITSTATUS(status) == 0 && r->next_s) {
         r->again_ms = AGAIN_MS;
@@ -89,6 +91,8 @@ static void on_helper_report(void *ctx, enum acme_helper_report report, mk_str t
         r->next_s = n ? n : 1;
     else if (report == ACME_HELPER_DUE && r->on_due)
         r->on_due(r->ctx, text);
+    else if (report == ACME_HELPER_DELAYED && !r->has_run)
+        mk_worker_log(r->worker, MK_LOG_WARN, "acme: %.*s", MK_STR_ARG(text));
 }
 
 static bool start_helper(struct acme_helper_process *r)

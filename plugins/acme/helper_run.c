@@ -33,7 +33,8 @@ static void handle_helper_line(struct acme_helper_run *r, mk_str line)
     static const char letters[] = "EWID";
     char first = line.len > 2 && line.p[1] == ' ' ? line.p[0] : '\0';
     const char *level = first ? strchr(letters, first) : NULL;
-    if (first == ACME_HELPER_NEXT || first == ACME_HELPER_ISSUED || first == ACME_HELPER_DUE)
+    if (first == ACME_HELPER_NEXT || first == ACME_HELPER_ISSUED || first == ACME_HELPER_DUE ||
+        first == ACME_HELPER_DELAYED)
         r->on_report(r->ctx, (enum acme_helper_report)first, mk_str_skip(line, 2));
     else if (level && *level)
         mk_worker_log(r->worker, (enum mk_log_level)(level - letters), "acme: %.*s",

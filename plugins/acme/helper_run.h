@@ -28,9 +28,10 @@ bool acme_helper_job_set_variables(struct mk_config *config, struct acme_helper_
 
 /* Reports of the program that are not messages for the log. */
 enum acme_helper_report {
-    ACME_HELPER_NEXT = 'N',   /* seconds until the next run */
-    ACME_HELPER_ISSUED = 'C', /* a certificate has been stored */
-    ACME_HELPER_DUE = 'R',    /* the name of a certificate on demand that is due for renewal */
+    ACME_HELPER_NEXT = 'N',    /* seconds until the next run */
+    ACME_HELPER_ISSUED = 'C',  /* a certificate has been stored */
+    ACME_HELPER_DUE = 'R',     /* the name of a certificate on demand that is due for renewal */
+    ACME_HELPER_DELAYED = 'F', /* a message about the delay after a failure */
 };
 
 struct acme_helper_run;

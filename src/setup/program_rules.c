@@ -105,7 +105,7 @@ static bool is_fixed_variable(const char *const *allowed, const char *variable)
 }
 
 /* An interpreter such as php-cgi takes the script from SCRIPT_FILENAME, or else from PATH_TRANSLATED, and ignores its
- * arguments, also as the interpreter in the `#!` line of a script. The administrator may have set the variables. */
+ * arguments, even when the `#!` line of a script names it. The administrator may have set the variables. */
 static bool are_script_variables_allowed(const struct program_query *q, const char *const *allowed,
                                          const char *script)
 {

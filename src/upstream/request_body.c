@@ -174,7 +174,7 @@ static void body_attach_tunnel(struct mk_request_body *b, struct mk_upstream_req
 void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_request_options *options)
 {
     mk_str name, value;
-    bool needs_chunks = b->is_complete && body_trailer_at(b, 0, &name, &value);
+    bool has_trailers = b->is_complete && body_trailer_at(b, 0, &name, &value);
     if (b->upgrade == MK_REQUEST_BODY_WANTS_UPGRADE) {
         body_attach_tunnel(b, options);
         return;
@@ -182,9 +182,9 @@ void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_reques
     options->length = mk_request_length(b->request);
     options->expects_continue = b->is_held;
     bool is_streamed = body_is_streamed(b, options->length); /* its framing does not depend on timing */
-    if (b->is_complete && !needs_chunks && !is_streamed)
+    if (b->is_complete && !has_trailers && !is_streamed)
         options->length = (int64_t)(b->len + (b->spool ? mk_spool_length(b->spool) : 0));
-    if (b->is_complete && !b->spool && !needs_chunks && options->length != MK_LENGTH_UNKNOWN) {
+    if (b->is_complete && !b->spool && !has_trailers && options->length != MK_LENGTH_UNKNOWN) {
         options->body = mk_str_of(b->text, b->len);
     } else if (options->length) {
         options->body_source = b->is_complete ? &complete : &streamed;

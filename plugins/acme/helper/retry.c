@@ -66,10 +66,9 @@ int64_t acme_retry_time(const struct acme_job *p, const struct acme_cert_spec *s
 void acme_retry_log_wait(const struct acme_job *p, const struct acme_cert_spec *spec, int64_t seconds)
 {
     if (!p->on_demand.is_set)
-        acme_report_log(MK_LOG_WARN,
-                        "%s%sthe last attempt failed, and another one follows in %" PRId64
-                        " s; to try now, remove " ACME_FAILURES "/%s.json in the StateFolder, and reload",
-                        spec ? spec->name : "", spec ? ": " : "", seconds, retry_note_name(spec));
+        acme_report_delay("%s%sthe last attempt failed, and another one follows in %" PRId64
+                          " s; to try now, remove " ACME_FAILURES "/%s.json in the StateFolder, and reload",
+                          spec ? spec->name : "", spec ? ": " : "", seconds, retry_note_name(spec));
 }
 
 /* Adds a random part, so that servers that failed at the same time do not retry at the same time. */
