@@ -9,11 +9,12 @@
 
 enum { SECRET = 16, HEX = 2 * SECRET, SHOWN = 2 * HEX };
 
-/* Returns the key of the secret attached to this request. Each service has its own, because error handlers
- * may belong to another service. */
+/* Returns the key of the secret attached to this request: the name of the scope, because the cookie belongs to a
+ * service or to a share, and error handlers may belong to another service than the handler. Not the address of
+ * the share, which is the key of the session. */
 static const void *secret_key(const struct duda_ctx *d)
 {
-    return &d->owner->scope;
+    return d->owner->scope.p;
 }
 
 static bool decode_hex(mk_str text, unsigned char *out, size_t n)

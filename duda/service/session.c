@@ -149,24 +149,38 @@ static int refresh_session(struct duda_session *s)
     return e == -ENOENT ? 0 : e;
 }
 
-/* The session is attached to the request, and the service is the key, because error handlers may belong to
- * another service. Their context may also be a new one, and that of the handler freed. */
+/* Returns the key of the session attached to this request. A session belongs to a service or to a share, and
+ * error handlers may belong to another service than the handler. */
+static const void *session_key(const struct duda_ctx *d)
+{
+    return d->owner->share ? (const void *)d->owner->share : d->owner;
+}
+
+/* Returns the session that this request has loaded from the store of this service; NULL if there is none. The
+ * error handlers may have a new context, and that of the handler may have been freed. */
+static struct duda_session *find_loaded_session(struct duda_ctx *d)
+{
+    struct duda_session *s = mk_request_attached(d->request, session_key(d));
+    if (!s || s->store != duda_session_store_of(d))
+        return NULL;
+    s->d = d;
+    return s;
+}
+
 static int get_session(struct duda_ctx *d, struct duda_session **out)
 {
-    struct duda_session *s = d->request ? mk_request_attached(d->request, d->owner) : NULL;
+    struct duda_session *s = d->request ? find_loaded_session(d) : NULL;
     int e = d->request ? 0 : -EALREADY;
-    if (s)
-        s->d = d;
     if (!e && !s) {
         s = mk_request_alloc(d->request, sizeof *s);
         if (!s)
             return -ENOMEM;
-        *s = (struct duda_session){.d = d};
+        *s = (struct duda_session){.d = d, .store = duda_session_store_of(d)};
         e = load_session(s);
         if (!e)
             e = refresh_session(s);
         if (!e)
-            e = mk_request_attach(d->request, d->owner, s, NULL);
+            e = mk_request_attach(d->request, session_key(d), s, NULL);
     }
     *out = s;
     return e;

@@ -15,6 +15,7 @@ struct duda_session_pair {
 
 struct duda_session {
     struct duda_ctx *d;
+    const struct duda_session_store *store; /* see duda_session_store_of() */
     bool exists, writes_cookie;
     bool is_new;                  /* created in this request and not in the store yet */
     bool is_renewed;              /* the ID was regenerated, so the user has presumably logged in */

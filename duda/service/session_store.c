@@ -9,7 +9,7 @@
 
 enum { SLACK_MAX_S = 60 };
 
-static const struct duda_session_store *session_store_of(struct duda_ctx *d)
+const struct duda_session_store *duda_session_store_of(struct duda_ctx *d)
 {
     const struct duda_service_session_store *own = d->worker_ctx->own_stores;
     while (own && own->owner != d->owner)
@@ -19,17 +19,17 @@ static const struct duda_session_store *session_store_of(struct duda_ctx *d)
 
 bool duda_session_is_in_cookie(struct duda_ctx *d)
 {
-    return !session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_COOKIE;
+    return !duda_session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_COOKIE;
 }
 
 bool duda_session_is_in_memory(struct duda_ctx *d)
 {
-    return !session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_MEMORY;
+    return !duda_session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_MEMORY;
 }
 
 bool duda_session_has_no_store(struct duda_ctx *d)
 {
-    return !session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_STORE;
+    return !duda_session_store_of(d) && d->worker_ctx->session_config->store == DUDA_SESSION_BACKEND_STORE;
 }
 
 /* ---- Times ---- */
@@ -119,7 +119,7 @@ static bool sign_record(const struct duda_session *s, const seal_key key, mk_str
 /* Gets the key that signs records. Without configured keys, the store may hold one key for all its users. */
 static int get_signing_key(struct duda_ctx *d, bool is_fresh, seal_key out)
 {
-    const struct duda_session_store *store = session_store_of(d);
+    const struct duda_session_store *store = duda_session_store_of(d);
     const struct duda_session_config *v = d->worker_ctx->session_config;
     if (!v->has_secret && store && store->key)
         return store->key(d, is_fresh, out);
@@ -148,7 +148,7 @@ static int verify_record(struct duda_session *s, mk_str record)
     for (size_t i = 1; v->has_secret && i < v->n_keys; i++)
         if (record_mac_matches(s, v->keys[i], record))
             return 0;
-    if (v->has_secret || !session_store_of(s->d) || !session_store_of(s->d)->key)
+    if (v->has_secret || !duda_session_store_of(s->d) || !duda_session_store_of(s->d)->key)
         return -ENOENT;
     e = get_signing_key(s->d, true, key); /* the store may have lost the key that this worker cached */
     return e ? e : record_mac_matches(s, key, record) ? 0 : -ENOENT;
@@ -206,7 +206,7 @@ static int load_from_memory(struct duda_session *s, mk_str *out)
 
 int duda_session_store_load(struct duda_session *s)
 {
-    const struct duda_session_store *store = session_store_of(s->d);
+    const struct duda_session_store *store = duda_session_store_of(s->d);
     mk_str record = MK_STR_NULL;
     int e = store ? store->load(s->d, store_key_text(s), &record) : load_from_memory(s, &record);
     e = e ? e : verify_record(s, record);
@@ -222,7 +222,7 @@ static int save_in_store(const struct duda_session *s, const struct duda_session
 
 static int save_with_ttl(struct duda_session *s, uint32_t left)
 {
-    const struct duda_session_store *store = session_store_of(s->d);
+    const struct duda_session_store *store = duda_session_store_of(s->d);
     char *buf = duda_session_record_buf(s);
     mk_str record;
     s->used = mk_request_time(s->d->request);
@@ -257,7 +257,7 @@ int duda_session_store_put(struct duda_session *s, uint32_t seconds)
 
 int duda_session_store_check(struct duda_session *s, int64_t *used)
 {
-    const struct duda_session_store *store = session_store_of(s->d);
+    const struct duda_session_store *store = duda_session_store_of(s->d);
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
     mk_str record;
     if (store)
@@ -271,7 +271,7 @@ int duda_session_store_check(struct duda_session *s, int64_t *used)
 
 int duda_session_store_delete(struct duda_session *s)
 {
-    const struct duda_session_store *store = session_store_of(s->d);
+    const struct duda_session_store *store = duda_session_store_of(s->d);
     if (store)
         return store->destroy(s->d, store_key_text(s));
     return duda_session_shm_delete(&s->d->worker_ctx->session_config->shm, s->key_bytes) ? 0 : -ENOENT;

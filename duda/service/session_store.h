@@ -13,6 +13,8 @@ struct duda_session_config;
 int64_t duda_session_write_interval_s(const struct duda_session_config *v);
 /* Returns the number of seconds to keep the session; 0 if it has expired. */
 uint32_t duda_session_ttl_s(const struct duda_session *s);
+/* Returns the store of the service, or the store of a package; NULL: memory or cookies. */
+const struct duda_session_store *duda_session_store_of(struct duda_ctx *d);
 bool duda_session_is_in_cookie(struct duda_ctx *d);
 /* Returns whether the configuration names a store that no package provides. */
 bool duda_session_has_no_store(struct duda_ctx *d);

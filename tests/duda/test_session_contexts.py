@@ -29,6 +29,12 @@ static int fail(struct duda_ctx *d)
     return e ? e : duda_csrf_token(d).p ? 404 : 500;
 }
 
+static int enter(struct duda_ctx *d)
+{
+    int e = duda_session_log_in(d, MK_STR("NAME"));
+    return e ? e : 404;
+}
+
 static int check(struct duda_ctx *d)
 {
     return duda_puts(d, "checked\n");
@@ -56,7 +62,7 @@ static int show(struct duda_ctx *d)
 #else
 #define PAGES
 #endif
-DUDA_SERVICE(NAME_, PAGES DUDA_GET("/in", log_in), DUDA_GET("/slow/:text", slow), DUDA_GET("/fail", fail), DUDA_GET("/status", status),
+DUDA_SERVICE(NAME_, PAGES DUDA_GET("/in", log_in), DUDA_GET("/enter", enter), DUDA_GET("/slow/:text", slow), DUDA_GET("/fail", fail), DUDA_GET("/status", status),
              DUDA_BEFORE(duda_csrf_check), DUDA_POST("/check", check));
 """
 
@@ -109,3 +115,33 @@ def test_error_handler_of_another_service_has_its_own_session(monkey, tmp_path, 
     assert b.get("/inner/status").text == "-\n"
     assert b.get("/status").text == "404\n"
     assert b.get("/check", "POST", **{"X-CSRF-Token": token}).text == "checked\n"
+
+
+SHARED = "[DUDA]\n    Share both outer inner\n"
+NESTED = "[ROUTES]\n    /inner/* inner\n    /* outer\n"
+
+
+@STORES
+def test_error_handler_of_a_sharing_service_continues_the_session(monkey, tmp_path, store):
+    server = monkey(plugins=[build(tmp_path, "outer", "-DHAS_PAGES"), build(tmp_path, "inner")],
+                    top=sections(store) + SHARED, sections=NESTED)
+    b = Browser(server)
+    reply = b.get("/inner/enter")
+    assert (reply.status, reply.text) == (404, "outer: 404 inner\n")
+    names = [line.split("=")[0] for line in reply.all("Set-Cookie")]
+    assert set(names) == {"both-session"} and (store == "cookie" or len(names) == 1)  # each handler writes its state into the cookie
+    assert b.get("/inner/status").text == "404\n"
+    assert b.get("/inner/fail").text == "outer: 404 inner\n"
+
+
+@STORES
+def test_sharing_services_send_one_csrf_secret(monkey, tmp_path, store):
+    server = monkey(plugins=[build(tmp_path, "outer", "-DHAS_PAGES"), build(tmp_path, "inner")],
+                    top=sections(store) + SHARED, sections=NESTED)
+    b = Browser(server)
+    reply = b.get("/inner/fail")
+    token = reply.text.split()[-1]
+    names = [line.split("=")[0] for line in reply.all("Set-Cookie")]
+    assert reply.status == 404 and names.count("both-token") == 1
+    assert b.get("/check", "POST", **{"X-CSRF-Token": token}).text == "checked\n"
+    assert b.get("/inner/check", "POST", **{"X-CSRF-Token": token}).text == "checked\n"
