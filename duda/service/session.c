@@ -48,14 +48,22 @@ static int read_session_cookie(struct duda_session *s)
 
 /* Revokes the session until every copy of its cookie has expired. A copy expires by the time of last use that
  * it contains. */
-static void revoke_cookie_session(const struct duda_session *s)
+static void revoke_number(const struct duda_session *s, const unsigned char number[DUDA_REVOKED_SESSION_ID],
+                          bool is_renewed)
 {
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
     struct mk_addr client;
     mk_addr_client_prefix(mk_request_client_addr(s->d->request), &client);
-    duda_revoked_sessions_add(v->ended, s->number,
-                              &(struct duda_revoked_session_client){&client, s->is_renewed}, session_now(s),
+    duda_revoked_sessions_add(v->ended, number, &(struct duda_revoked_session_client){&client, is_renewed},
+                              session_now(s),
                               session_now(s) + (v->idle_ms + 999) / 1000 + duda_session_write_interval_s(v));
+}
+
+static void revoke_replaced_number(struct duda_session *s)
+{
+    if (s->has_replaced)
+        revoke_number(s, s->replaced, s->replaced_was_renewed);
+    s->has_replaced = false;
 }
 
 static bool is_revoked(const struct duda_session *s)
@@ -87,7 +95,7 @@ static void write_session_cookie(void *ctx)
     struct duda_cookie_name name;
     char *buf = duda_session_record_buf(s);
     struct mk_buf data = mk_buf_fixed(buf, buf ? DUDA_SESSION_MAX : 0);
-    s->writes_cookie = false;
+    s->writes_cookie = s->is_unsaved = false;
     if (!s->exists || is_revoked(s)) /* another request has revoked the session, and set the cookie */
         return;
     s->used = session_now(s);
@@ -96,7 +104,10 @@ static void write_session_cookie(void *ctx)
     const struct mk_cookie cookie = {.name = duda_reserved_cookie_name(s->d, DUDA_COOKIE_SESSION, &name),
                                      .value = mk_buf_str(&data)};
     int e = !buf ? -ENOMEM : data.failed ? -EMSGSIZE : duda_cookie_set_reserved_encrypted(s->d, &cookie);
-    if (e)
+    s->is_unsaved = e == -EALREADY;
+    if (!e)
+        revoke_replaced_number(s);
+    else
         duda_log_handler(s->d, MK_LOG_ERROR, "cannot save the session in its cookie: %s", strerror(-e));
 }
 
@@ -108,6 +119,21 @@ static int defer_session_cookie(struct duda_session *s)
         return -EALREADY;
     s->writes_cookie = true;
     return duda_defer(s->d, write_session_cookie, s);
+}
+
+/* Until the client gets the new number, the old one must work: the handler may be cancelled before. */
+static int replace_number(struct duda_session *s)
+{
+    if (is_revoked(s))
+        return -ENOENT;
+    if (duda_head_is_final(s->d))
+        return -EALREADY;
+    if (!s->has_replaced) {
+        memcpy(s->replaced, s->number, sizeof s->replaced);
+        s->replaced_was_renewed = s->is_renewed;
+        s->has_replaced = true;
+    }
+    return 0;
 }
 
 /* ---- Sessions in any store ---- */
@@ -171,6 +197,8 @@ static int get_session(struct duda_ctx *d, struct duda_session **out)
 {
     struct duda_session *s = d->request ? find_loaded_session(d) : NULL;
     int e = d->request ? 0 : -EALREADY;
+    if (s && s->is_unsaved && !duda_head_is_final(d))
+        e = defer_session_cookie(s);
     if (!e && !s) {
         s = mk_request_alloc(d->request, sizeof *s);
         if (!s)
@@ -245,7 +273,8 @@ static int delete_session(struct duda_session *s)
     if (!duda_session_is_in_cookie(s->d))
         return duda_session_store_delete(s);
     bool was_ended = is_revoked(s);
-    revoke_cookie_session(s);
+    revoke_replaced_number(s);
+    revoke_number(s, s->number, s->is_renewed);
     return was_ended ? -ENOENT : 0;
 }
 
@@ -308,7 +337,7 @@ int duda_session_regenerate(struct duda_ctx *d)
     char old_id[DUDA_SESSION_ID_LEN], old_key[DUDA_SESSION_ID_LEN];
     memcpy(old_id, s->id, sizeof old_id);
     memcpy(old_key, s->key, sizeof old_key);
-    e = existed ? delete_session(s) : -ENOENT;
+    e = !existed ? -ENOENT : duda_session_is_in_cookie(d) ? replace_number(s) : delete_session(s);
     e = e == -ENOENT ? create_session(s) : e ? e : assign_session_id(s);
     s->is_renewed = true;
     e = e || !existed ? e : save_session(s);

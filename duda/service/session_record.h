@@ -17,6 +17,9 @@ struct duda_session {
     struct duda_ctx *d;
     const struct duda_session_store *store; /* see duda_session_store_of() */
     bool exists, writes_cookie;
+    bool is_unsaved;   /* the handler was cancelled before it could write the cookie */
+    bool has_replaced; /* `replaced` is revoked when the cookie with the new number is written */
+    bool replaced_was_renewed;
     bool is_new;                  /* created in this request and not in the store yet */
     bool is_renewed;              /* the ID was regenerated, so the user has presumably logged in */
     bool is_revocation;           /* not a session: ends the sessions of a user, see session_user.h */
@@ -25,6 +28,7 @@ struct duda_session {
     unsigned char key_bytes[DUDA_SESSION_ID_LEN / 2];
     char key[DUDA_SESSION_ID_LEN];
     unsigned char number[DUDA_REVOKED_SESSION_ID]; /* ID of a session in an encrypted cookie */
+    unsigned char replaced[DUDA_REVOKED_SESSION_ID];
     int64_t began, used;
     struct duda_session_pair *pairs;
     size_t n, cap;

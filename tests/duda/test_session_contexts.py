@@ -22,6 +22,32 @@ static int slow(struct duda_ctx *d)
     return e ? e : duda_sleep(d, 60000);
 }
 
+static int log_in_slowly(struct duda_ctx *d)
+{
+    int e = duda_session_log_in(d, MK_STR("NAME"));
+    return e ? e : duda_sleep(d, 60000);
+}
+
+static int renew_slowly(struct duda_ctx *d)
+{
+    int e = duda_session_regenerate(d);
+    return e ? e : duda_sleep(d, 60000);
+}
+
+static int renew_and_leave(struct duda_ctx *d)
+{
+    int e = duda_session_regenerate(d);
+    e = e ? e : duda_session_destroy(d);
+    return e ? e : duda_puts(d, "out\n");
+}
+
+static int who(struct duda_ctx *d)
+{
+    mk_str user;
+    int e = duda_session_user(d, &user);
+    return e ? e : duda_printf(d, "%s\n", user.p ? user.p : "-");
+}
+
 static int fail(struct duda_ctx *d)
 {
     mk_str user;
@@ -52,7 +78,9 @@ static int show(struct duda_ctx *d)
 {
     mk_str user;
     int e = duda_session_user(d, &user);
+#ifndef READS_ONLY
     e = e ? e : duda_session_set(d, "status", duda_sprintf(d, "%u", duda_error_status(d)));
+#endif
     return e         ? e
            : user.p ? duda_printf(d, "NAME: %u %s\n", duda_error_status(d), user.p)
                     : duda_printf(d, "NAME: %u - %s\n", duda_error_status(d), duda_csrf_token(d).p);
@@ -62,7 +90,8 @@ static int show(struct duda_ctx *d)
 #else
 #define PAGES
 #endif
-DUDA_SERVICE(NAME_, PAGES DUDA_GET("/in", log_in), DUDA_GET("/enter", enter), DUDA_GET("/slow/:text", slow), DUDA_GET("/fail", fail), DUDA_GET("/status", status),
+DUDA_SERVICE(NAME_, PAGES DUDA_GET("/in", log_in), DUDA_GET("/enter", enter), DUDA_GET("/who", who),
+             DUDA_GET("/log-in-slowly", log_in_slowly), DUDA_GET("/renew-slowly", renew_slowly), DUDA_GET("/renew-and-leave", renew_and_leave), DUDA_GET("/slow/:text", slow), DUDA_GET("/fail", fail), DUDA_GET("/status", status),
              DUDA_BEFORE(duda_csrf_check), DUDA_POST("/check", check));
 """
 
@@ -145,3 +174,40 @@ def test_sharing_services_send_one_csrf_secret(monkey, tmp_path, store):
     assert reply.status == 404 and names.count("both-token") == 1
     assert b.get("/check", "POST", **{"X-CSRF-Token": token}).text == "checked\n"
     assert b.get("/inner/check", "POST", **{"X-CSRF-Token": token}).text == "checked\n"
+
+
+@STORES
+def test_error_handler_saves_the_session_of_a_cancelled_login(monkey, tmp_path, store):
+    b = Browser(monkey(plugins=[build(tmp_path, "shop", "-DHAS_PAGES", "-DREADS_ONLY")], server="HandlerTimeout 1s", top=sections(store)))
+    reply = b.get("/log-in-slowly")
+    assert (reply.status, reply.text) == (504, "shop: 504 shop\n")
+    assert b.get("/who").text == "shop\n"
+
+
+@STORES
+def test_error_handler_saves_the_new_id_of_a_cancelled_handler(monkey, tmp_path, store):
+    b = Browser(monkey(plugins=[build(tmp_path, "shop", "-DHAS_PAGES", "-DREADS_ONLY")], server="HandlerTimeout 1s", top=sections(store)))
+    b.get("/in")
+    old = dict(b.cookies)
+    assert b.get("/renew-slowly").text == "shop: 504 shop\n"
+    assert b.get("/who").text == "shop\n"
+    b.cookies = old
+    assert b.get("/who").text == "-\n"
+
+
+def test_cookie_session_survives_a_cancelled_regeneration(monkey, tmp_path):
+    """The client never gets the new cookie, so the server must not revoke the old one."""
+    b = Browser(monkey(plugins=[build(tmp_path, "shop")], server="HandlerTimeout 1s", top=sections("cookie")))
+    b.get("/in")
+    assert b.get("/renew-slowly").status == 504
+    assert b.get("/who").text == "shop\n"
+
+
+@STORES
+def test_session_that_is_renewed_and_destroyed_leaves_no_copy(monkey, tmp_path, store):
+    b = Browser(monkey(plugins=[build(tmp_path, "shop")], top=sections(store)))
+    b.get("/in")
+    old = dict(b.cookies)
+    assert b.get("/renew-and-leave").text == "out\n"
+    b.cookies = old
+    assert b.get("/who").text == "-\n"
