@@ -202,12 +202,21 @@ void mk_config_allow_program_sized(struct mk_config *c, const void *section, con
                                                   .program = copy});
 }
 
+static bool are_lists_equal(const char *const *a, const char *const *b)
+{
+    if (!a || !b)
+        return a == b;
+    for (; *a && *b && strcmp(*a, *b) == 0; a++)
+        b++;
+    return *a == *b;
+}
+
 void mk_config_allow_scripts(struct mk_config *c, const char *const *variables)
 {
     MK_ASSERT(c->site);
     struct mk_script_permission **at = &c->site->scripts;
     for (; *at; at = &(*at)->next)
-        if ((*at)->variables == variables)
+        if (are_lists_equal((*at)->variables, variables)) /* each route may have settings of its own */
             return;
     struct mk_script_permission *p = mk_config_alloc(c, sizeof *p);
     if (!p)

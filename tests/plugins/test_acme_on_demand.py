@@ -843,9 +843,10 @@ def test_helper_that_cannot_start_is_counted_as_failed(demand, endpoint):
     """The worker has no free descriptor when the endpoint allows the name."""
     def allow(name):
         for pid in server.workers:
-            _, limits[pid] = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-            n_used = max(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")) + 1
-            resource.prlimit(pid, resource.RLIMIT_NOFILE, (n_used, limits[pid]))
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError, ValueError):  # a child that has just exited
+                n_used = max(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")) + 1
+                _, limits[pid] = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (n_used, limits[pid]))
         return True
 
     limits, endpoint.allowed = {}, allow
@@ -853,7 +854,8 @@ def test_helper_that_cannot_start_is_counted_as_failed(demand, endpoint):
     demand.refused("shop.customer.test")
     server.err.wait_for("acme: cannot start .*monkey-acme")
     for pid, limit in limits.items():
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, limit))
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, limit))
     assert counted(server) == ({"failed": 1}, ["0"])
 
 
