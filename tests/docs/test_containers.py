@@ -15,6 +15,7 @@ import postgres_server
 import prometheus
 import redis_server
 import services
+from backend import Backend, response
 from monkey import ROOT, SECONDS
 from proc import wait_until
 
@@ -25,6 +26,7 @@ FOLDER = ROOT / "examples" / "containers"
 SCHEMAS = json.loads(gzip.decompress((ROOT / "tests/docs/schemas.json.gz").read_bytes()))
 MANIFEST = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
 COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+SITE = yaml.safe_load((FOLDER / "site/compose.yaml").read_text())
 ADAPTER = yaml.safe_load((FOLDER / "adapter.yaml").read_text())
 CONFIGURATION = (FOLDER / "monkey.conf").read_text()
 
@@ -78,8 +80,24 @@ def test_schemas_reject_invalid_documents():
     assert schema_errors(broken, SCHEMAS["compose"]) == ["$.services.one"]
 
 
-def test_compose_file_validates_against_its_schema():
+def test_compose_files_validate_against_their_schema():
     assert not schema_errors(COMPOSE, SCHEMAS["compose"])
+    assert not schema_errors(SITE, SCHEMAS["compose"])
+
+
+def test_site_and_its_application_are_served(monkey):
+    """The configuration of the compose file, with the paths and ports of this test."""
+    web = SITE["services"]["web"]
+    mounts = dict(volume.split(":")[:2] for volume in web["volumes"])
+    assert web["build"]["target"] == "server" and (FOLDER / "site" / web["build"]["context"]).resolve() == ROOT
+    text = (FOLDER / "site/monkey.conf").read_text()
+    assert mounts["./html"] in text and (FOLDER / "site/html/index.html").exists()
+    assert f'{web["depends_on"][0]}:{SITE["services"]["app"]["command"][-1]}' in text
+    with Backend(lambda request: response(f"app {request.target}".encode())) as app:
+        server = monkey(args=["-c", FOLDER / "site/monkey.conf"],
+                        environment={"PORT": "0", "APP": app.address, "SITE": str(FOLDER / "site/html"), "WORKERS": "1"})
+        assert "It works" in server.get("/").text
+        assert server.get("/app/x?y=1").text == "app /x?y=1"
 
 
 # ---- Consistency ----
@@ -148,7 +166,7 @@ def test_manifests_use_the_same_images():
     for name in ("redis", "postgres"):
         assert COMPOSE["services"][name]["image"] == container(name)["image"]
     stages = re.findall(r"^FROM (\S+)", (FOLDER / "Containerfile").read_text(), re.MULTILINE)
-    assert stages == ["debian:12-slim"] * 2
+    assert stages == ["debian:12-slim", "debian:12-slim", "server"]
     assert COMPOSE["x-node"]["build"]["dockerfile"] == str((FOLDER / "Containerfile").relative_to(ROOT))
 
 
@@ -156,7 +174,7 @@ def test_guide_develops_in_the_first_stage_of_the_image():
     guide = (ROOT / "docs/guide/containers.md").read_text()
     target, image, file = re.search(r"docker build --target (\S+) -t (\S+) -f (\S+) \.", guide).groups()
     stages = re.findall(r"^FROM \S+ AS (\w+)$", (ROOT / file).read_text(), re.MULTILINE)
-    assert stages == [target] and f" {image} monkey run -p 0.0.0.0:2001 " in guide
+    assert stages == [target, "server"] and f" {image} monkey run -p 0.0.0.0:2001 " in guide
     assert json.loads(re.search(r"^    (\{.*\})$", guide, re.MULTILINE)[1]) == {"image": image, "forwardPorts": [2001]}
 
 
@@ -166,7 +184,8 @@ def test_image_installs_the_libraries_the_server_loads():
     if "bookworm" not in open("/etc/os-release").read() or not shutil.which("dpkg") or not release.exists():
         pytest.skip("this is not Debian 12")
     text = (FOLDER / "Containerfile").read_text()
-    built, run = (re.findall(r"install-recommends \\?\s*([^\\&]+)", text)[i].split() for i in (0, 1))
+    built, run, more = (packages.split() for packages in re.findall(r"install-recommends \\?\s*([^\\&]+)", text))
+    run += more
     objects = [services.OBJECTS / f"monkey-{name}.so" for name in ("metrics", "duda", "duda-redis", "duda-postgres", "duda-store", "duda-sql")]
     needed = set()
     for path in objects:
