@@ -163,7 +163,9 @@ MK_API int duda_session_get_struct_checked(struct duda_ctx *d, const char *name,
 #endif
 /** Regenerates the session: replaces its session ID. Call it whenever privileges change, above all at login,
  * to prevent session fixation. The session then counts as logged in: sessions without a login are evicted
- * before it. If another request has destroyed the session in the meantime, an empty one is created. */
+ * before it. If another request has destroyed the session in the meantime, an empty one is created. With
+ * `Store cookie`, the old session ends when the new cookie is written, which precedes the response: it stays
+ * valid if the cookie cannot be sent. */
 MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
 /**
  * Destroys the session, for a logout. A copy of its cookie becomes useless, even with `Store cookie`: all
