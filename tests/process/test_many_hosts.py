@@ -145,7 +145,7 @@ def test_check_time_is_linear_in_the_number_of_lines(tmp_path, kind):
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
     few, many = seconds(3000), seconds(12000)
-    assert many < 8 * few, (few, many)
+    assert many < 8 * max(few, 0.05), (few, many)  # shorter times are those of the start, and of the clock's ticks
 
 
 WRONG = {
