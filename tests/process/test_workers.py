@@ -246,5 +246,8 @@ def test_workers_take_turns_on_shared_socket(monkey, tmp_path):
     with contextlib.ExitStack() as stack:
         before = held()
         for _ in range(30):
+            # A worker that is still awake may accept before the kernel has woken the next one.
+            for pid in server.workers:
+                wait_until(lambda: status(pid)["State"].startswith("S"), f"worker {pid} is idle")
             assert stack.enter_context(server.connect()).get("/").status
         assert all(now >= old + 5 for now, old in zip(held(), before)), (before, held())
