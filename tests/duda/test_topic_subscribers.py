@@ -66,7 +66,16 @@ def start(monkey, service):
 
 
 def wait_for(server, n, topic="news"):
-    wait_until(lambda: all(server.get(f"/count/{topic}").text == str(n) for _ in range(5)), f"every worker counts {n}")
+    counts = []
+
+    def agree():
+        counts[:] = [server.get(f"/count/{topic}").text for _ in range(5)]
+        return set(counts) == {str(n)}
+
+    try:
+        wait_until(agree, f"every worker counts {n}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}, but the last counts are {counts}") from error
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
