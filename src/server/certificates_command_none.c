@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/certificates_command.h"
 #include "server/master.h"
-#include "server/report_output.h"
 
 const struct mk_option *mk_certificates_command_options(size_t *n)
 {
@@ -21,7 +20,5 @@ int mk_certificates_command_run(const struct mk_config_source *origin,
                                 const struct mk_certificates_options *options)
 {
     (void)origin, (void)options;
-    mk_report_output_print_error(
-        "this server was built without the command `certificates` (MK_CERTIFICATES)");
     return MK_EXIT_USAGE;
 }

@@ -27,8 +27,6 @@
 
 enum { WAIT_MAX_MS = 5000, WAIT_STEP_MS = 50, HEADERS_MAX = 16 * 1024 };
 
-const bool mk_explain_is_built = true;
-
 static void write_fact(struct mk_buf *out, const char *what, const char *fmt, ...) MK_PRINTF(3, 4);
 
 static void write_fact(struct mk_buf *out, const char *what, const char *fmt, ...)

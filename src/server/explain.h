@@ -12,8 +12,6 @@ const struct mk_option *mk_explain_options(size_t *n);
 /* Takes the options of `explain` out of the arguments of the program: -X, -H and --from. With -X, inserts the method as the
  * first word after `explain`. False: an option is invalid, and the reason was printed. */
 bool mk_explain_take_options(int *argc, char **argv, struct mk_explain_request *out) MK_MUST_USE;
-/* False: this build has no MK_EXPLAIN, and therefore neither `explain` nor `plugins` nor `-T`. */
-extern const bool mk_explain_is_built;
 /* -EINVAL: the method, the URL, a header or the address is invalid. */
 mk_err mk_explain(struct mk_config_generation *g, const struct mk_explain_request *request,
                   struct mk_buf *out) MK_MUST_USE;

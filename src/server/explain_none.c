@@ -3,8 +3,6 @@
 
 #include "server/plugin_list.h"
 
-const bool mk_explain_is_built = false;
-
 const struct mk_option *mk_explain_options(size_t *n)
 {
     *n = 0;

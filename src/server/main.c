@@ -347,22 +347,9 @@ static bool is_word_count_valid(const struct mk_arguments *a)
     return a->n_words == (has_request ? a->verb->n_args : 0);
 }
 
-/* Returns the part of the command line that needs MK_EXPLAIN; NULL: there is none, or this build has it. */
-static const char *find_absent_command(const struct mk_arguments *a)
-{
-    const char *name = a->verb ? a->verb->name : a->print ? "-T" : "";
-    bool needs_explain = a->print || strcmp(name, "explain") == 0 || strcmp(name, "plugins") == 0;
-    return needs_explain && !mk_explain_is_built ? name : NULL;
-}
-
 static int run_arguments(const struct mk_arguments *a, char **argv)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    const char *absent = find_absent_command(a);
-    if (absent) {
-        fprintf(stderr, "monkey: this server was built without `monkey %s` (MK_EXPLAIN)\n", absent);
-        return MK_EXIT_USAGE;
-    }
     if (a->verb && !is_word_count_valid(a)) {
         fprintf(stderr, "usage: monkey [-c FILE|FOLDER | -o DIR] %s %s\n", a->verb->name, a->verb->args);
         return MK_EXIT_USAGE;

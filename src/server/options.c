@@ -15,13 +15,17 @@ const struct mk_option mk_options[] = {
     {'p', "port", MK_ARG_WORD, "[ADDRESS:]PORT",
      "Listen on this address instead of the configured ones; may be repeated."},
     {PUBLIC, "public", MK_ARG_NONE, NULL, "Serve a folder to other machines as well, not only to this one."},
+#if MK_HAS_TLS
     {HTTPS, "https", MK_ARG_NONE, NULL,
      "Serve a folder over HTTPS, with a certificate from a private CA of this machine."},
+#endif
     {'w', "workers", MK_ARG_WORD, "N", "Run N worker processes."},
     {'c', "config", MK_ARG_FILE, "FILE|FOLDER",
      "Serve a configuration: a file, or a folder with a monkey.conf."},
     {'t', "test", MK_ARG_NONE, NULL, "Check the configuration and exit."},
+#if MK_HAS_EXPLAIN
     {'T', "print", MK_ARG_NONE, NULL, "Print the effective configuration and exit."},
+#endif
     {'D', "daemon", MK_ARG_NONE, NULL, "Run in the background; return when the server is ready."},
     {'I', "pid-file", MK_ARG_FILE, "FILE", "Write the process ID of the master to FILE."},
     {'o', "one-shot", MK_ARG_FOLDER, "DIR",
@@ -33,18 +37,62 @@ const struct mk_option mk_options[] = {
 const size_t mk_options_n = MK_LEN(mk_options);
 
 const struct mk_cli_command mk_options_commands[] = {
+#if MK_HAS_EXPLAIN
     {"explain", "METHOD URL",
      "Explain how the server handles a request: listener, host, route, file, response.", 2},
     {"plugins", "", "List the available plugins, or those of a configuration in their order.", 0},
+#endif
+#if MK_HAS_CONFIG_HISTORY
     {"diff", "[NUMBER]", "Show what a reload would change, or what has changed since configuration NUMBER.",
      MK_CLI_OPTIONAL},
     {"configurations", "", "List the last ten configurations: number, time, who, outcome.", 0},
+#endif
+#if MK_HAS_CERTIFICATES
     {"certificates", "[--json] [--days N]",
      "List the certificates by expiry. Exit code 1: at least one needs attention.", 0},
+#endif
     {"help", "[COMMAND]", "Print this help, or that of a command.", 0},
+#if MK_HAS_TLS
     {"ca", "", "Show how to make browsers trust the CA of --https; create it if it does not exist.", 0},
+#endif
 };
 const size_t mk_options_commands_n = MK_LEN(mk_options_commands);
+
+/* The commands and options that this build lacks, and the build options that they need. */
+static const struct {
+    const char *word, *build_option;
+} absent_words[] = {
+#if !MK_HAS_EXPLAIN
+    {"explain", "MK_EXPLAIN"},
+    {"plugins", "MK_EXPLAIN"},
+    {"-T", "MK_EXPLAIN"},
+    {"--print", "MK_EXPLAIN"},
+#endif
+#if !MK_HAS_CONFIG_HISTORY
+    {"diff", "MK_CONFIG_HISTORY"},
+    {"configurations", "MK_CONFIG_HISTORY"},
+#endif
+#if !MK_HAS_CERTIFICATES
+    {"certificates", "MK_CERTIFICATES"},
+#endif
+#if !MK_HAS_TLS
+    {"ca", "MK_TLS"},
+    {"--https", "MK_TLS"},
+#endif
+    {NULL, NULL},
+};
+
+/* Reports a command or option that this build lacks, and returns true. */
+static bool report_absent(const char *word)
+{
+    size_t i = 0;
+    while (absent_words[i].word && strcmp(word, absent_words[i].word) != 0)
+        i++;
+    if (absent_words[i].word)
+        fprintf(stderr, "monkey: this server was built without `monkey %s` (%s)\n", word,
+                absent_words[i].build_option);
+    return absent_words[i].word;
+}
 
 static void build_getopt_tables(char letters[], struct option names[])
 {
@@ -185,13 +233,16 @@ bool mk_options_parse(int argc, char **argv, struct mk_arguments *out)
     struct option names[MK_LEN(mk_options) + 1];
     int letter;
     *out = (struct mk_arguments){0};
+    const char *operand = mk_options_first_operand(argc, argv);
+    if (operand && report_absent(operand))
+        return false;
     build_getopt_tables(letters, names);
     opterr = 0;
     while ((letter = getopt_long(argc, argv, letters, names, NULL)) != -1) {
         if (letter == ':')
             return usage_error("this option needs an argument: ", argv[optind - 1]);
         if (letter == '?')
-            return usage_error("unknown option: ", argv[optind - 1]);
+            return !report_absent(argv[optind - 1]) && usage_error("unknown option: ", argv[optind - 1]);
         if (!parse_option(out, letter, optarg))
             return false;
     }

@@ -73,13 +73,25 @@ def test_tiny_refuses_keys_of_absent_parts(run, config, message):
     (["explain", "GET", "/"], 2, "monkey: this server was built without `monkey explain` (MK_EXPLAIN)\n"),
     (["plugins"], 2, "monkey: this server was built without `monkey plugins` (MK_EXPLAIN)\n"),
     (["-T"], 2, "monkey: this server was built without `monkey -T` (MK_EXPLAIN)\n"),
-    (["diff"], 2, "monkey: this server was built without a history of configurations (MK_CONFIG_HISTORY)\n"),
-    (["certificates"], 2, "monkey: this server was built without the command `certificates` (MK_CERTIFICATES)\n"),
-    (["--https", "site"], 1, "Monkey was built without OpenSSL"),
+    (["explain", "GET", "/", "-H", "A: b"], 2, "monkey: this server was built without `monkey explain` (MK_EXPLAIN)\n"),
+    (["diff"], 2, "monkey: this server was built without `monkey diff` (MK_CONFIG_HISTORY)\n"),
+    (["configurations"], 2, "monkey: this server was built without `monkey configurations` (MK_CONFIG_HISTORY)\n"),
+    (["certificates", "--json"], 2, "monkey: this server was built without `monkey certificates` (MK_CERTIFICATES)\n"),
+    (["ca"], 2, "monkey: this server was built without `monkey ca` (MK_TLS)\n"),
+    (["--https", "site"], 2, "monkey: this server was built without `monkey --https` (MK_TLS)\n"),
+    (["help", "diff"], 2, "monkey: there is no command `diff`\n"),
 ])
 def test_tiny_refuses_absent_commands(run, words, code, message):
     done = run(*words, config=SITE if words[0] in ("explain", "-T", "diff", "certificates") else None)
     assert done.returncode == code and message in done.stderr
+
+
+def test_tiny_help_omits_absent_commands_and_options(run):
+    done = run("help")
+    assert done.returncode == 0
+    assert re.findall(r"^  monkey (\S+)", done.stdout, re.MULTILINE) == ["DIR", "-c", "help"]
+    assert set(re.findall(r"--[a-z-]+", done.stdout)) == {
+        "--port", "--public", "--workers", "--config", "--test", "--daemon", "--pid-file", "--one-shot", "--version", "--build", "--help"}
 
 
 def test_tiny_has_its_parts(run):
