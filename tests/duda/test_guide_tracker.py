@@ -342,7 +342,7 @@ def test_deployed_tracker_works_under_a_prefix(monkey, deployed):
 def production(tmp_path, text):
     """Replaces the folders of the page about production by those of the test."""
     for before, after in (("/srv/tracker/html", tmp_path / "tracker/html"), ("/srv/tracker", tmp_path / "tracker"),
-                          ("/var/lib/monkey", tmp_path / "tracker"), ("/etc/monkey", tmp_path / "tracker")):
+                          ("/var/lib/monkey/tracker", tmp_path / "tracker"), ("/etc/monkey", tmp_path / "tracker")):
         text = text.replace(before, str(after))
     return re.sub(r"^ +User .*\n", "", text, flags=re.MULTILINE)
 
@@ -370,7 +370,7 @@ def test_backup_of_sqlite_contains_recent_changes(start, tmp_path):
     server = start("02-database")
     assert server.get("/").status == 200
     command = re.search(r"`(sqlite3 [^`]+)`", PRODUCTION)[1]
-    command = command.replace("/var/lib/monkey", str(tmp_path / "tracker")).replace("/backup/", f"{tmp_path}/backup-")
+    command = command.replace("/var/lib/monkey/tracker", str(tmp_path / "tracker")).replace("/backup/", f"{tmp_path}/backup-")
     subprocess.run(command, shell=True, check=True)
     rows = subprocess.run(["sqlite3", tmp_path / "backup-tracker.db", "SELECT count(*) FROM issues"], capture_output=True, text=True, check=True)
     assert rows.stdout == "2\n"
