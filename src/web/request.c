@@ -2,12 +2,14 @@
 #include "http/header_role.h"
 #include "web/request_type.h"
 
+#include <monkey/trace.h>
 #include <stdio.h>
 
 #include "base/err.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "web/exchange.h"
+#include "web/trailers.h"
 #include "web/vhost.h"
 
 enum { MESSAGE_MAX = 1024, METHOD_SHOWN = 16, TARGET_SHOWN = 256, JSON_MAX = 2816 };
@@ -50,6 +52,16 @@ mk_str mk_request_query(const struct mk_request *r)
 mk_str mk_request_host(const struct mk_request *r)
 {
     return mk_vhost_trim_dot(r->host);
+}
+
+mk_str mk_request_tunnel(const struct mk_request *r)
+{
+    return r->tunnel;
+}
+
+mk_str mk_request_upgrade(const struct mk_request *r)
+{
+    return r->tunnel.p ? r->tunnel : r->upgrade;
 }
 
 /* ---- Fields ---- */
@@ -103,6 +115,20 @@ enum mk_header_role mk_request_header_role(const struct mk_request *r, size_t i)
     if (f && mk_request_header_is_set(r, (size_t)(f - r->fields.at)))
         return MK_ROLE_SERVER;
     return f ? mk_header_role_of_id((enum mk_header_id)f->id, f->name) : MK_ROLE_NONE;
+}
+
+bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
+{
+    if (mk_request_body_was_dropped(r) || !r->trailers || i >= r->trailers->n)
+        return false;
+    *name = r->trailers->at[i].name;
+    *value = r->trailers->at[i].value;
+    return true;
+}
+
+bool mk_request_accepts_trailers(const struct mk_request *r)
+{
+    return r->version > 10 && mk_headers_has_token(&r->fields, MK_HEADER_TE, MK_STR("trailers"));
 }
 
 /* ---- Addresses ---- */
@@ -302,6 +328,22 @@ void mk_request_set_reason(struct mk_request *r, const char *reason)
     struct mk_request_extras *extras = mk_request_get_extras(r);
     if (extras)
         extras->reason = reason;
+}
+
+/* ---- ID and trace ---- */
+
+bool mk_request_has_id(const struct mk_request *r)
+{
+    return mk_request_known_id(r).p;
+}
+
+const struct mk_trace *mk_request_trace(const struct mk_request *r)
+{
+    if (r->extras && r->extras->trace)
+        return r->extras->trace;
+    return MK_UNLIKELY(r->site && r->site->tracing)
+               ? r->site->tracing->start((struct mk_request *)(uintptr_t)r)
+               : NULL;
 }
 
 /* ---- The log ---- */

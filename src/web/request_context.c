@@ -57,11 +57,6 @@ bool mk_request_logs_id(const struct mk_request *r)
     return r->logs_id;
 }
 
-bool mk_request_has_id(const struct mk_request *r)
-{
-    return mk_request_known_id(r).p;
-}
-
 void mk_request_trust_proxy(struct mk_request *r)
 {
     r->trusts_proxy = true;

@@ -105,15 +105,6 @@ MK_NOINLINE static const struct mk_trace *start_trace(struct mk_request *r)
     return t;
 }
 
-const struct mk_trace *mk_request_trace(const struct mk_request *r)
-{
-    if (r->extras && r->extras->trace)
-        return r->extras->trace;
-    return MK_UNLIKELY(r->site && r->site->tracing)
-               ? r->site->tracing->start((struct mk_request *)(uintptr_t)r)
-               : NULL;
-}
-
 /* ---- Headers for other programs ---- */
 
 bool mk_request_format_traceparent(const struct mk_request *r, const unsigned char span_id[8],

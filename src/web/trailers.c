@@ -29,20 +29,6 @@ mk_str mk_request_trailer(const struct mk_request *r, mk_str name)
     return MK_STR_NULL;
 }
 
-bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
-{
-    if (mk_request_body_was_dropped(r) || !r->trailers || i >= r->trailers->n)
-        return false;
-    *name = r->trailers->at[i].name;
-    *value = r->trailers->at[i].value;
-    return true;
-}
-
-bool mk_request_accepts_trailers(const struct mk_request *r)
-{
-    return r->version > 10 && mk_headers_has_token(&r->fields, MK_HEADER_TE, MK_STR("trailers"));
-}
-
 /* ---- Response trailers ---- */
 
 int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value)

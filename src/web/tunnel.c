@@ -7,16 +7,6 @@
 
 enum { ACCEPT_LEN = 28 };
 
-mk_str mk_request_tunnel(const struct mk_request *r)
-{
-    return r->tunnel;
-}
-
-mk_str mk_request_upgrade(const struct mk_request *r)
-{
-    return r->tunnel.p ? r->tunnel : r->upgrade;
-}
-
 static int reject_tunnel(struct mk_response *r, unsigned status, int e)
 {
     r->status = status;
