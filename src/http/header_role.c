@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/header_role.h"
 
-static const uint8_t by_id[256] = {
+const uint8_t mk_header_roles_by_id[256] = {
     [MK_HEADER_CONNECTION] = MK_ROLE_CONNECTION,
     [MK_HEADER_CONTENT_LENGTH] = MK_ROLE_FRAMING,
     [MK_HEADER_DESTINATION] = MK_ROLE_DESTINATION,
@@ -98,23 +98,18 @@ static enum mk_header_role role_of_unusual_name(mk_str name)
 {
     char buf[NAME_MAX_LEN];
     bool is_whole = name.len <= NAME_MAX_LEN;
-    bool is_known = is_whole && by_id[mk_header_find_id(normalize_name(name, buf))] != MK_ROLE_CLIENT;
+    bool is_known =
+        is_whole && mk_header_roles_by_id[mk_header_find_id(normalize_name(name, buf))] != MK_ROLE_CLIENT;
     if (is_known || role_by_name(name) != MK_ROLE_CLIENT)
         return MK_ROLE_NONE;
     return mk_str_find(name, '_') != MK_STR_NONE ? MK_ROLE_UNDERSCORE : MK_ROLE_CLIENT;
 }
 
-/* Apart from mk_header_role_of_id(), which needs no stack without this code. */
-MK_NOINLINE static enum mk_header_role role_of_other_name(mk_str name)
+enum mk_header_role mk_header_role_of_other(mk_str name)
 {
     if (has_unusual_char(name))
         return role_of_unusual_name(name);
     return may_have_role(name) ? role_by_name(name) : MK_ROLE_CLIENT;
-}
-
-enum mk_header_role mk_header_role_of_id(enum mk_header_id id, mk_str name)
-{
-    return id != MK_HEADER_OTHER ? (enum mk_header_role)by_id[id] : role_of_other_name(name);
 }
 
 enum mk_header_role mk_header_role(mk_str name)
