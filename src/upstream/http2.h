@@ -41,9 +41,6 @@ struct mk_upstream_http2_module {
 /* Returns the implementation; NULL: built without HTTP/2. */
 const struct mk_upstream_http2_module *mk_upstream_http2_get_module(void);
 
-/* Returns the implementation that the upstream uses; NULL: its servers do not use HTTP/2. */
-const struct mk_upstream_http2_module *mk_upstream_http2_of(const struct mk_upstream *u);
-
 /* Does this connection use a stream of HTTP/2? */
 static inline bool mk_upstream_http2_is_wanted(const struct mk_upstream *u,
                                                const struct mk_upstream_conn_options *options)

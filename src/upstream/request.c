@@ -333,7 +333,7 @@ static mk_err write_request(struct mk_upstream_request *c, const struct mk_upstr
 /* A WebSocket uses a stream if the server supports that; other upgrades need HTTP/1.1. */
 static void choose_protocol_of_upgrade(struct mk_upstream_request_options *opts)
 {
-    if (!opts->upgrade.len || !mk_upstream_http2_of(opts->upstream) || opts->conn.http1)
+    if (!opts->upgrade.len || !opts->upstream->http2 || opts->conn.http1)
         return;
     opts->conn.http2_tunnel = mk_str_eq_nocase(opts->upgrade, MK_UPGRADE_WEBSOCKET) && !opts->length;
     opts->conn.http1 = !opts->conn.http2_tunnel;
@@ -345,7 +345,7 @@ static const struct mk_codec_ops *find_codec(const struct mk_upstream_request_op
                                                         [MK_UPSTREAM_PROTOCOL_FASTCGI] = &mk_codec_fastcgi,
                                                         [MK_UPSTREAM_PROTOCOL_SCGI] = &mk_codec_scgi,
                                                         [MK_UPSTREAM_PROTOCOL_UWSGI] = &mk_codec_uwsgi};
-    const struct mk_upstream_http2_module *http2 = mk_upstream_http2_of(opts->upstream);
+    const struct mk_upstream_http2_module *http2 = opts->upstream->http2;
     return MK_UNLIKELY(http2) && !opts->conn.http1 ? http2->codec : codecs[opts->protocol];
 }
 

@@ -365,11 +365,6 @@ const struct mk_upstream_http2_module *mk_upstream_http2_get_module(void)
     return &mk_h2_session_module;
 }
 
-const struct mk_upstream_http2_module *mk_upstream_http2_of(const struct mk_upstream *u)
-{
-    return u->http2;
-}
-
 static bool builder_add_http2(struct upstream_builder *m, struct mk_upstream *u)
 {
     u->http2 = m->all->http2 = mk_upstream_http2_get_module();

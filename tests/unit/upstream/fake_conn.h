@@ -16,6 +16,8 @@
 #include "unit/fake_clock.h"
 #include "unit/test.h"
 #include "upstream/freelist.h"
+#include "upstream/server.h"
+
 bool mk_pool_notify_if_reused(struct mk_upstream_conn *l);
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l);
 void mk_upstream_conn_assume_readable(struct mk_upstream_conn *l);
@@ -34,7 +36,6 @@ void mk_pool_count_status(const struct mk_upstream_conn *l, unsigned status);
 bool mk_upstream_conn_is_unprocessed(const struct mk_upstream_conn *l);
 uint32_t mk_upstream_conn_reset_code(const struct mk_upstream_conn *l);
 const char *mk_upstream_conn_read_error_text(const struct mk_upstream_conn *l);
-const struct mk_upstream_http2_module *mk_upstream_http2_of(const struct mk_upstream *u);
 
 enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024 };
 
@@ -79,7 +80,7 @@ static struct {
     unsigned n_requests, n_resumed;
     struct mk_request *request; /* request whose response is spooled */
     struct mk_freelist blocks;
-    const struct mk_upstream_http2_module *http2; /* codec of HTTP/2; NULL: the protocol of the request */
+    struct mk_upstream upstream;
 } fake;
 
 static struct {
@@ -477,12 +478,6 @@ const char *mk_upstream_conn_read_error_text(const struct mk_upstream_conn *l)
 {
     (void)l;
     return "the connection to the server broke";
-}
-
-const struct mk_upstream_http2_module *mk_upstream_http2_of(const struct mk_upstream *u)
-{
-    (void)u;
-    return fake.http2;
 }
 
 void mk_pool_count_request(const struct mk_upstream_conn *l)

@@ -92,7 +92,8 @@ static inline void call_init(struct call *call)
                           .body = mk_buf_growing(CALL_TEXT_MAX),
                           .trailers = mk_buf_growing(CALL_TEXT_MAX),
                           .errors = mk_buf_growing(CALL_TEXT_MAX)};
-    call->ask = (struct mk_upstream_request_options){.method = MK_STR("GET"),
+    call->ask = (struct mk_upstream_request_options){.upstream = &fake.upstream,
+                                                     .method = MK_STR("GET"),
                                                      .target = MK_STR("/"),
                                                      .headers = call_fields,
                                                      .n_headers = 1,
