@@ -42,6 +42,7 @@ bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *o
  * postgres_conn_begin_copy(). */
 bool postgres_conn_end_copy(struct postgres_conn *c);
 
+/* Returns NULL if out of memory. The query is neither prepared nor retried unless you set `is_query`. */
 struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_value *values, size_t n);
 /* Sets the error of the query. */
 void postgres_query_fail(struct postgres_query *query, int error, mk_str section, const char *message);

@@ -217,6 +217,7 @@ struct pending_query {
     struct waiting *waiting;
     struct duda_sql_result *result;
     struct postgres_query *job; /* NULL: done */
+    bool is_query;              /* see struct postgres_statement */
 };
 
 static int set_result_error(struct duda_ctx *d, const struct postgres_settings *settings,
@@ -261,6 +262,8 @@ static void on_query_done(void *ctx, const struct postgres_query *job)
 static void abandon_queries(struct duda_wait *w)
 {
     const struct waiting *waiting = (struct waiting *)w;
+    if (!waiting->left)
+        return;
     for (size_t i = 0; i < waiting->n; i++)
         if (waiting->all[i].job) {
             waiting->all[i].job->on_done = NULL;
@@ -290,6 +293,7 @@ static int create_queries(struct pending_query *all, const struct duda_sql_state
                 postgres_query_free(all[i].job);
             return -ENOMEM;
         }
+        job->is_query = all[i].is_query;
         job->on_done = on_query_done;
         job->ctx = &all[i];
         all[i].job = job;
@@ -346,10 +350,12 @@ static int run_queries(struct duda_ctx *d, struct postgres_pool *b, struct postg
 /* Handlers share connections, so a statement that changes the session is allowed only in a transaction, whose
  * connection is closed at its end. */
 static int check_statement(struct duda_ctx *d, const struct postgres_pool *b, struct postgres_conn *conn,
-                           const struct duda_sql_statement *query, struct duda_sql_result *result)
+                           const struct duda_sql_statement *query, struct duda_sql_result *result,
+                           struct pending_query *pending)
 {
     struct postgres_statement s = postgres_statement_classify(mk_str_from_c(query->text));
     const char *message = NULL;
+    pending->is_query = s.is_query;
     if (s.is_empty)
         return set_result_error(d, b->settings, result, -EINVAL, "expected one statement");
     if (s.copies)
@@ -372,7 +378,7 @@ static int run_statement(struct duda_ctx *d, struct duda_sql_db *db, void *sessi
 {
     struct postgres_pool *b = (struct postgres_pool *)db;
     struct pending_query pending;
-    int e = check_statement(d, b, session, query, result);
+    int e = check_statement(d, b, session, query, result, &pending);
     return e ? e : run_queries(d, b, session, &pending, query, 1, result);
 }
 
@@ -383,7 +389,7 @@ static int run_batch(struct duda_ctx *d, struct duda_sql_db *db, void *session,
     struct pending_query *all = duda_alloc(d, n * sizeof *all);
     int e = all ? 0 : set_result_error(d, b->settings, results, -ENOMEM, "out of memory");
     for (size_t i = 0; i < n && !e; i++)
-        e = check_statement(d, b, session, &queries[i], &results[i]);
+        e = check_statement(d, b, session, &queries[i], &results[i], &all[i]);
     return e ? e : run_queries(d, b, session, all, queries, n, results);
 }
 
@@ -519,7 +525,7 @@ static void close_cursor(struct duda_sql_db *db, void *session, uint64_t cursor)
 int postgres_pool_query(struct duda_ctx *d, struct postgres_pool *b, struct postgres_conn *c,
                         struct duda_sql_result *result, const char *text)
 {
-    struct pending_query pending;
+    struct pending_query pending = {.is_query = postgres_statement_classify(mk_str_from_c(text)).is_query};
     return run_queries(d, b, c, &pending, &(struct duda_sql_statement){text, NULL, 0}, 1, result);
 }
 

@@ -49,7 +49,6 @@ struct postgres_query *postgres_query_new(mk_str text, const struct duda_sql_val
     memcpy(at, text.p, text.len);
     at[text.len] = 0;
     query->text = mk_str_of(at, text.len);
-    query->is_query = postgres_statement_classify(text).is_query;
     at += text.len + 1;
     query->n = n;
     for (size_t i = 0; i < n; i++) {
