@@ -100,19 +100,25 @@ void mk_worker_set_data(struct mk_worker *w, const struct mk_plugin *plugin, voi
         w->plugin_data[i] = data;
 }
 
+static size_t recent_slot(const struct mk_plugin *plugin)
+{
+    uintptr_t address = (uintptr_t)plugin;
+    return (address >> 6 ^ address >> 12) % MK_WORKER_RECENT_PLUGINS;
+}
+
 MK_NOINLINE static void *find_plugin_data(struct mk_worker *w, const struct mk_plugin *plugin)
 {
     size_t i = mk_plugins_index_of(w->generation, plugin);
     if (i == w->generation->n_plugins)
         return NULL;
-    __atomic_store_n(&w->recent_plugin, i, __ATOMIC_RELAXED);
+    __atomic_store_n(&w->recent_plugins[recent_slot(plugin)], (uint8_t)i, __ATOMIC_RELAXED);
     return w->plugin_data[i];
 }
 
-/* Requests often read the data of the same plugin: its index is tried first. */
+/* Requests often read the data of the same few plugins: their indexes are tried first. */
 void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
 {
-    size_t i = __atomic_load_n(&w->recent_plugin, __ATOMIC_RELAXED);
+    size_t i = __atomic_load_n(&w->recent_plugins[recent_slot(plugin)], __ATOMIC_RELAXED);
     if (MK_LIKELY(plugin && i < w->generation->n_plugins &&
                   mk_hook_is_of_plugin(w->generation->plugins_by_order[i]->object.plugin, plugin)))
         return w->plugin_data[i];

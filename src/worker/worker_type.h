@@ -30,6 +30,8 @@ struct mk_worker_messages {
     bool replaced;     /* another worker receives the messages for our index */
 };
 
+enum { MK_WORKER_RECENT_PLUGINS = 8 };
+
 struct mk_worker {
     struct mk_config_generation *generation;
     unsigned index, count;
@@ -62,7 +64,8 @@ struct mk_worker {
     bool ending;      /* no more messages are delivered to this worker */
     size_t n_started; /* number of started plugins, in order */
     void *plugin_data[MK_PLUGINS_MAX];
-    size_t recent_plugin; /* index of the plugin whose data was read last; any thread may read data */
+    /* Indexes of plugins whose data was read, by hash of the plugin's address; any thread may read data. */
+    uint8_t recent_plugins[MK_WORKER_RECENT_PLUGINS];
     /* last: mk_loop_init() does not touch most of the timer wheel, so these pages at the end of the struct
      * take no memory until they are used */
     struct mk_loop loop;
