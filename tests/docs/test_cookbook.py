@@ -541,7 +541,7 @@ def test_cgi_recipe_runs_scripts(recipes):
 def test_proxy_recipe_logs_the_forwarded_address(recipes):
     recipes.file("/srv/www/a", "a")
     log = recipes.folder / "access.log"
-    server = recipes.serve("Behind a proxy or load balancer",
+    server = recipes.serve("Client addresses from a proxy or load balancer",
                            change=lambda text: text.replace("[SERVER]\n", f"[SERVER]\n    AccessLog {log}\n"))
     assert ask(server, "/a", fields=[("X-Forwarded-For", "198.51.100.7")]).status == 200
     server.stop()
