@@ -178,14 +178,19 @@ static bool has_index_file(const struct mk_request *request)
     return false;
 }
 
+static bool is_upload_route(mk_str handler)
+{
+    return mk_str_eq_nocase(mk_str_word(&handler), MK_STR("dirlisting-upload"));
+}
+
 /* Regular expressions never match, because this function does not compile them. */
 static bool has_upload_route(const struct mk_request *request)
 {
     struct mk_pattern pattern;
     mk_str text, written;
     for (size_t i = 0; mk_vhost_route_at(mk_request_vhost(request), i, &text, &written); i++)
-        if (mk_str_eq_nocase(mk_str_word(&written), MK_STR("dirlisting-upload")) &&
-            mk_pattern_set(&pattern, text) && mk_pattern_matches(&pattern, mk_request_path(request)))
+        if (is_upload_route(written) && mk_pattern_set(&pattern, text) &&
+            mk_pattern_matches(&pattern, mk_request_path(request)))
             return true;
     return false;
 }
@@ -407,6 +412,15 @@ static const struct mk_handler handler = {
 
 /* ---- The plugin ---- */
 
+static bool vhost_accepts_uploads(const struct mk_vhost *host, const struct settings *s)
+{
+    mk_str text, written;
+    bool accepts = s->listing;
+    for (size_t i = 0; !accepts && mk_vhost_route_at(host, i, &text, &written); i++)
+        accepts = is_upload_route(written);
+    return accepts;
+}
+
 static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data)
 {
     struct settings *s = mk_config_settings(config, &table);
@@ -426,8 +440,10 @@ static int bind_vhost(struct mk_config *config, struct mk_vhost *host, void *dat
     }
     if (s->listing)
         mk_config_add_route(config, MK_STR("/*"), &upload_handler, s);
-    mk_config_allow_writing(config, section, "Upload", root);
-    mk_config_enable_body_spool(config);
+    if (vhost_accepts_uploads(host, s)) {
+        mk_config_allow_writing(config, section, "Upload", root);
+        mk_config_enable_body_spool(config);
+    }
     return 0;
 }
 

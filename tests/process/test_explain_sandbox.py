@@ -57,6 +57,13 @@ def test_rows_name_key_section_and_line(explain, site, tmp_path):
     assert "  connect to no TCP port" not in done.workers
 
 
+@pytest.mark.parametrize("listing, route, writes", [("on", "", True), ("off", "/in/* dirlisting-upload", True),
+                                                    ("off", "~ ^/in dirlisting-upload", True), ("off", "", False)])
+def test_uploads_may_be_written_only_where_a_route_accepts_them(explain, site, listing, route, writes):
+    done = explain(top=f"[PLUGINS]\n    Load dirlisting\n[DIRLISTING]\n    Upload anyone\n    Listing {listing}\n", routes=f"    {route}\n")
+    assert any(line.startswith(f"  write below {site} ") for line in done.workers) == writes, done.out
+
+
 CALLS = "system calls that fail in workers"
 
 
