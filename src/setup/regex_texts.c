@@ -69,7 +69,7 @@ static void skip_class(struct reader *r)
     while (r->rest.len && !next_is(r, "]")) {
         r->is_unknown |= next_is(r, "[");
         if (take(r) == '\\') {
-            r->is_unknown |= next_is(r, "QE");
+            r->is_unknown |= next_is(r, "QEc"); /* \c takes the next character, even a bracket */
             take(r);
         }
     }

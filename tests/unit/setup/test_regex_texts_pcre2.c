@@ -56,7 +56,7 @@ static void regex_texts_of_unknown_syntax_are_unknown(void **state)
     static const char *const patterns[] = {"(?x)a b c d", "(?i)abcd",      "abc(?-i)def", "abc(?#)|)def",
                                            "(*UCP)abc",   "\\Qabc|\\Edef", "abc\\x41",    "[]|abc]def",
                                            "[[:x:]]abc",  "abc\\1",        "abc{x|y}",    "[\\E]|abc]",
-                                           "abc\\K",      "(?=abc)abcd"};
+                                           "[x\\c]]evil", "abc\\K",        "(?=abc)abcd"};
     for (size_t i = 0; i < MK_LEN(patterns); i++)
         assert_string_equal(find(patterns[i], false), "");
 }
