@@ -138,6 +138,8 @@ static void proxy_send_mirror(struct mk_upstream_handler *h,
 {
     const struct mk_proxy_route *route = proxy_of(h)->route;
     struct mk_worker *worker = mk_request_worker(h->request);
+    if (route->streams && options->length) /* whether all of the body is here depends on timing */
+        return;
     mk_proxy_mirror_send(mk_worker_data(worker, &MK_PLUGIN_OF(proxy)), worker, route, options);
 }
 

@@ -102,6 +102,15 @@ def test_mirror_does_not_copy_large_bodies(mirrored, pair):
     assert [request.target for request in pair[1].requests] == ["/next"]
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+def test_mirror_does_not_copy_streamed_bodies(mirrored, pair, protocol):
+    server = mirrored(*pair, options="stream")
+    assert server.get("/small", "POST", body=b"content").status == 200
+    assert server.get("/next").status == 200
+    wait_for_copies(pair[1], 1)
+    assert [request.target for request in pair[1].requests] == ["/next"]
+
+
 def test_mirror_copies_in_progress_are_limited(mirrored):
     """The limit also bounds memory: a mirror that is slower than the traffic receives fewer copies."""
     with Backend() as origin, Backend(script=silent) as hangs:
