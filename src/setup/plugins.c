@@ -334,9 +334,12 @@ mk_err mk_plugins_check_ready(struct mk_config_generation *g, struct mk_conf_rep
     return e;
 }
 
+/* The timer wheel of the master spans 24 days. */
+enum { READY_TIMER_MS_MAX = 20 * 24 * 3600 * 1000 };
+
 uint32_t mk_plugins_ready_timeout_ms(const struct mk_config_generation *g)
 {
-    uint64_t now = mk_clock_ms(), end = now + INT32_MAX;
+    uint64_t now = mk_clock_ms(), end = now + READY_TIMER_MS_MAX;
     for (const struct mk_readiness_check *a = g->awaits; a; a = a->next)
         end = a->end_ms < end ? a->end_ms : end;
     return end > now ? (uint32_t)(end - now) : 0;
