@@ -660,11 +660,15 @@ static void on_connect_end(struct mk_upstream_conn *c)
     }
 }
 
-static struct mk_upstream_conn *new_conn(struct mk_worker *w, struct mk_upstream *u,
+struct mk_pool *mk_pool_of_worker(const struct mk_worker *w, const struct mk_upstream *u)
+{
+    return mk_worker_data(w, u->all->plugin);
+}
+
+static struct mk_upstream_conn *new_conn(struct mk_pool *p, struct mk_upstream *u,
                                          const struct mk_upstream_conn_options *options,
                                          void (*on_event)(void *ctx, unsigned which), void *ctx)
 {
-    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
     struct mk_backend_set *set = &p->sets[u->index], *host = NULL;
     if (MK_UNLIKELY(u->max_hosts))
         host = p->find_host(p, u, options->host, options->port);
@@ -694,18 +698,18 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
                                                   const struct mk_upstream_conn_options *options,
                                                   void (*on_ready)(void *ctx, unsigned which), void *ctx)
 {
-    struct mk_upstream_conn *c = new_conn(w, u, options, on_ready, ctx);
+    struct mk_upstream_conn *c = new_conn(mk_pool_of_worker(w, u), u, options, on_ready, ctx);
     if (c)
         acquire_or_enqueue(c);
     return c;
 }
 
-struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
+struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_pool *p, struct mk_upstream *u,
                                                      const struct mk_upstream_conn_options *options,
                                                      void (*on_event)(void *ctx, unsigned which),
                                                      void (*on_down)(void *ctx), void *ctx)
 {
-    struct mk_upstream_conn *c = new_conn(w, u, options, on_event, ctx);
+    struct mk_upstream_conn *c = new_conn(p, u, options, on_event, ctx);
     if (!c)
         return NULL;
     c->on_down = on_down;
@@ -757,9 +761,8 @@ void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_
 
 /* ---- Shared by the requests of a worker ---- */
 
-struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w)
+struct mk_freelist *mk_pool_request_freelist(struct mk_pool *p)
 {
-    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
     return &p->blocks;
 }
 
@@ -787,9 +790,8 @@ bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried)
     return false;
 }
 
-bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
+bool mk_pool_may_retry(struct mk_pool *p, const struct mk_upstream *u)
 {
-    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
-    return mk_retry_budget_try_spend(&p->sets[u->index].retry, mk_worker_now_ms(w),
+    return mk_retry_budget_try_spend(&p->sets[u->index].retry, mk_worker_now_ms(p->worker),
                                      u->settings->retry_percent);
 }

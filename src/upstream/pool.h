@@ -15,13 +15,16 @@ void mk_pool_release_memory(struct mk_pool *p, bool with_conns);
 
 /* ---- For requests ---- */
 
+/* The pool of the worker for the upstream, as long as the worker runs. */
+struct mk_pool *mk_pool_of_worker(const struct mk_worker *w, const struct mk_upstream *u);
+
 /* Block size for request memory. */
 enum { MK_POOL_BLOCK = 1072 };
-struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
+struct mk_freelist *mk_pool_request_freelist(struct mk_pool *p);
 
 /* Like mk_upstream_conn_acquire(), but on_down is called when the server goes down before it responds, for a
  * failover to another server. */
-struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
+struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_pool *p, struct mk_upstream *u,
                                                      const struct mk_upstream_conn_options *options,
                                                      void (*on_event)(void *ctx, unsigned which),
                                                      void (*on_down)(void *ctx), void *ctx);
@@ -36,7 +39,7 @@ void mk_pool_count_status(const struct mk_upstream_conn *c, unsigned status);
 /* Does the administrator admit new requests to a server that is not in the bit mask `tried`? */
 bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried);
 /* May a request be retried within RetryBudget? If so, counts the retry. */
-bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
+bool mk_pool_may_retry(struct mk_pool *p, const struct mk_upstream *u);
 
 /* ---- For the sweep and the lifecycle ---- */
 

@@ -23,7 +23,7 @@ static void on_backend_down(void *ctx);
 /* Acquires a connection. False: out of memory. */
 static bool attempt_start(struct mk_upstream_request *c)
 {
-    c->conn = mk_pool_acquire_for_request(c->worker, c->to, &c->options, on_conn_event, on_backend_down, c);
+    c->conn = mk_pool_acquire_for_request(c->pool, c->to, &c->options, on_conn_event, on_backend_down, c);
     return c->conn;
 }
 
@@ -81,7 +81,7 @@ static bool choose_other_server(struct mk_upstream_request *c)
     c->options.server = -1;
     c->options.fresh = c->wants_fresh;
     c->limits.max_tries--;
-    return has_untried_servers(c) && mk_pool_may_retry(c->to, c->worker);
+    return has_untried_servers(c) && mk_pool_may_retry(c->pool, c->to);
 }
 
 /* Has the server responded, so that a retry is not allowed? An incomplete head does not count, because it was
@@ -355,13 +355,15 @@ _Static_assert(sizeof(struct mk_upstream_request) + MK_UPGRADE_ACCEPT_LEN <= MK_
 static struct mk_upstream_request *new_request(struct mk_worker *w,
                                                const struct mk_upstream_request_options *opts)
 {
-    struct mk_freelist *blocks = mk_pool_request_freelist(opts->upstream, w);
+    struct mk_pool *pool = mk_pool_of_worker(w, opts->upstream);
+    struct mk_freelist *blocks = mk_pool_request_freelist(pool);
     size_t size = sizeof(struct mk_upstream_request) + opts->upgrade.len + MK_UPGRADE_ACCEPT_LEN;
     struct mk_upstream_request *c = mk_freelist_alloc(blocks, &size);
     if (!c)
         return NULL;
     *c = (struct mk_upstream_request){
         .worker = w,
+        .pool = pool,
         .blocks = blocks,
         .size = size,
         .to = opts->upstream,

@@ -68,6 +68,7 @@ struct mk_read_ahead {
 
 struct mk_upstream_request {
     struct mk_worker *worker;
+    struct mk_pool *pool;
     struct mk_freelist *blocks; /* free list that contains this struct when it is not in use */
     size_t size;                /* allocated size of this struct */
     struct mk_upstream *to;

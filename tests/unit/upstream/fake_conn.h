@@ -18,19 +18,21 @@
 #include "upstream/freelist.h"
 #include "upstream/server.h"
 
+struct mk_pool;
 bool mk_pool_notify_if_reused(struct mk_upstream_conn *l);
 bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l);
 void mk_upstream_conn_assume_readable(struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_eof(const struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_first_byte(const struct mk_upstream_conn *l);
-struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
+struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_pool *p, struct mk_upstream *u,
                                                      const struct mk_upstream_conn_options *options,
                                                      void (*on_event)(void *ctx, unsigned which),
                                                      void (*on_down)(void *ctx), void *ctx);
 void mk_upstream_conn_mark_cancelled(struct mk_upstream_conn *l, uint32_t ms, bool streams);
-struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w);
+struct mk_pool *mk_pool_of_worker(const struct mk_worker *w, const struct mk_upstream *u);
+struct mk_freelist *mk_pool_request_freelist(struct mk_pool *p);
 void mk_pool_count_request(const struct mk_upstream_conn *l);
-bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
+bool mk_pool_may_retry(struct mk_pool *p, const struct mk_upstream *u);
 bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried);
 void mk_pool_count_status(const struct mk_upstream_conn *l, unsigned status);
 bool mk_upstream_conn_is_unprocessed(const struct mk_upstream_conn *l);
@@ -290,13 +292,12 @@ static inline ssize_t fake_read(struct mk_stream *s, char *buffer, size_t cap)
 
 static const struct mk_stream_ops fake_stream_ops = {.read = fake_read};
 
-struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_worker *w, struct mk_upstream *u,
+struct mk_upstream_conn *mk_pool_acquire_for_request(struct mk_pool *p, struct mk_upstream *u,
                                                      const struct mk_upstream_conn_options *options,
                                                      void (*on_event)(void *ctx, unsigned which),
                                                      void (*on_down)(void *ctx), void *ctx)
 {
-    (void)w;
-    (void)u;
+    (void)p, (void)u;
     assert_true(fake.n_taken < fake.n_links);
     struct mk_upstream_conn *l = &fake.links[fake.n_taken];
     fake.n_taken++;
@@ -455,10 +456,15 @@ bool mk_pool_has_untried(const struct mk_upstream *u, uint64_t tried)
     return (tried & all) != all;
 }
 
-struct mk_freelist *mk_pool_request_freelist(const struct mk_upstream *u, struct mk_worker *w)
+struct mk_pool *mk_pool_of_worker(const struct mk_worker *w, const struct mk_upstream *u)
 {
-    (void)u;
-    (void)w;
+    (void)w, (void)u;
+    return NULL;
+}
+
+struct mk_freelist *mk_pool_request_freelist(struct mk_pool *p)
+{
+    (void)p;
     fake.blocks.size = FAKE_BLOCK;
     return &fake.blocks;
 }
@@ -486,10 +492,9 @@ void mk_pool_count_request(const struct mk_upstream_conn *l)
     fake.n_requests++;
 }
 
-bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
+bool mk_pool_may_retry(struct mk_pool *p, const struct mk_upstream *u)
 {
-    (void)u;
-    (void)w;
+    (void)p, (void)u;
     return fake.retries && fake.retries--;
 }
 

@@ -60,7 +60,7 @@ static void conn_is_readable_before_owner_receives_event(void **state)
     (void)state;
     start_pool();
     struct mk_upstream_conn *l =
-        mk_pool_acquire_for_request(&worker, &upstream, &options, add_events, NULL, &events);
+        mk_pool_acquire_for_request(pool, &upstream, &options, add_events, NULL, &events);
     wait_until_open(l);
     int fd = accept_from((unsigned)mk_upstream_conn_server(l));
     events = 0;

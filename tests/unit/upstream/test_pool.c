@@ -338,7 +338,7 @@ static void pool_frees_released_blocks(void **state)
 {
     (void)state;
     start_pool();
-    struct mk_freelist *blocks = mk_pool_request_freelist(&upstream, &worker);
+    struct mk_freelist *blocks = mk_pool_request_freelist(pool);
     void *one = mk_freelist_pop(blocks);
     assert_non_null(one);
     memset(one, 'x', MK_POOL_BLOCK);
