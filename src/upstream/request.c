@@ -330,13 +330,32 @@ static mk_err write_request(struct mk_upstream_request *c, const struct mk_upstr
     return c->out.failed ? -ENOMEM : e;
 }
 
-/* A WebSocket uses a stream if the server supports that; other upgrades need HTTP/1.1. */
-static void choose_protocol_of_upgrade(struct mk_upstream_request_options *opts)
+static bool has_other_length(const struct mk_upstream_request_options *opts)
 {
-    if (!opts->upgrade.len || !opts->upstream->http2 || opts->conn.http1)
-        return;
-    opts->conn.http2_tunnel = mk_str_eq_nocase(opts->upgrade, MK_UPGRADE_WEBSOCKET) && !opts->length;
-    opts->conn.http1 = !opts->conn.http2_tunnel;
+    return opts->body.p && opts->length != (int64_t)opts->body.len;
+}
+
+static bool must_choose_protocol(const struct mk_upstream_request_options *opts)
+{
+    return opts->upgrade.len && opts->upstream->http2 && !opts->conn.http1;
+}
+
+/* Completes the options in `copy`, which may be `opts`. A WebSocket uses a stream if the server supports that; other
+ * upgrades need HTTP/1.1. */
+static const struct mk_upstream_request_options *
+complete_options(const struct mk_upstream_request_options *opts, struct mk_upstream_request_options *copy)
+{
+    if (!has_other_length(opts) && !must_choose_protocol(opts))
+        return opts;
+    if (opts != copy)
+        *copy = *opts;
+    if (copy->body.p)
+        copy->length = (int64_t)copy->body.len;
+    if (must_choose_protocol(copy)) {
+        copy->conn.http2_tunnel = mk_str_eq_nocase(copy->upgrade, MK_UPGRADE_WEBSOCKET) && !copy->length;
+        copy->conn.http1 = !copy->conn.http2_tunnel;
+    }
+    return copy;
 }
 
 static const struct mk_codec_ops *find_codec(const struct mk_upstream_request_options *opts)
@@ -399,11 +418,8 @@ struct mk_upstream_request *mk_upstream_request_start_sized(struct mk_worker *w,
                                                             void *ctx)
 {
     struct mk_upstream_request_options full;
-    request = mk_sized_in(&full, sizeof full, request, request_size);
-    struct mk_upstream_request_options measured = *request, *opts = &measured;
-    if (opts->body.p)
-        opts->length = (int64_t)opts->body.len;
-    choose_protocol_of_upgrade(opts);
+    const struct mk_upstream_request_options *opts =
+        complete_options(mk_sized_in(&full, sizeof full, request, request_size), &full);
     struct mk_upstream_request *c = new_request(w, opts);
     if (!c)
         return NULL;
