@@ -203,6 +203,8 @@ static void fail_body_source(struct mk_upstream_request *c)
 /* Connects, and sends as much as possible. True: mk_upstream_request_head() has a new result. */
 static bool advance_request(struct mk_upstream_request *c)
 {
+    if (c->output.current == MK_UPSTREAM_REQUEST_OUTPUT_SENT) /* as in most events */
+        return false;
     if (!advance_connect(c))
         return c->state.current == MK_UPSTREAM_REQUEST_FAILED;
     switch (mk_upstream_request_send_run(c)) {
@@ -467,7 +469,8 @@ void mk_upstream_request_free(struct mk_upstream_request *c)
     if (!c)
         return;
     read_body_end(c);
-    mk_upstream_request_state_cancel(c, MK_UPSTREAM_CONN_CLOSE);
+    if (c->conn)
+        mk_upstream_request_state_cancel(c, MK_UPSTREAM_CONN_CLOSE);
     mk_read_ahead_fini(c);
     mk_upstream_request_timer_fini(c);
     mk_upstream_request_receive_fini(c);
