@@ -10,28 +10,28 @@ enum {
 
 /* ---- Receiving ---- */
 
-static bool body_is_streamed(const struct mk_request_body *b, int64_t length)
+static bool body_is_streamed(const struct mk_request_body *b)
 {
     bool wants_stream = b->mode == MK_REQUEST_BODY_STREAM ||
-                        (b->mode == MK_REQUEST_BODY_BUFFER_SMALL && length == MK_LENGTH_UNKNOWN);
+                        (b->mode == MK_REQUEST_BODY_BUFFER_SMALL && b->length == MK_LENGTH_UNKNOWN);
     return (wants_stream || b->is_held) && b->upgrade == MK_REQUEST_BODY_NO_UPGRADE;
 }
 
 /* The number of bytes to buffer in `text`. Before an upgrade, the whole body is buffered, because the tunnel
  * starts at its end. */
-static size_t body_text_size(const struct mk_request_body *b, int64_t length)
+static size_t body_text_size(const struct mk_request_body *b)
 {
-    if (body_is_streamed(b, length))
+    if (body_is_streamed(b))
         return 0;
-    return length == MK_LENGTH_UNKNOWN ? TEXT_MAX : length <= TEXT_MAX ? (size_t)length : 0;
+    return b->length == MK_LENGTH_UNKNOWN ? TEXT_MAX : b->length <= TEXT_MAX ? (size_t)b->length : 0;
 }
 
 bool mk_request_body_init(struct mk_request_body *b)
 {
-    int64_t length = mk_request_length(b->request);
-    if (length > TEXT_MAX)
+    b->length = mk_request_length(b->request);
+    if (b->length > TEXT_MAX)
         b->upgrade = MK_REQUEST_BODY_NO_UPGRADE; /* the body is too long to be buffered */
-    b->cap = body_text_size(b, length);
+    b->cap = body_text_size(b);
     b->text = b->cap ? mk_request_alloc(b->request, b->cap) : NULL;
     return b->text || !b->cap;
 }
@@ -50,7 +50,7 @@ static int body_check_upgrade(struct mk_request_body *b)
 
 static int body_receive_text(struct mk_request_body *b)
 {
-    bool has_length = mk_request_length(b->request) != MK_LENGTH_UNKNOWN;
+    bool has_length = b->length != MK_LENGTH_UNKNOWN;
     while (b->len < b->cap) {
         ssize_t n = mk_request_read(b->request, b->text + b->len, b->cap - b->len);
         if (n < 0 || (n == 0 && has_length))
@@ -73,7 +73,7 @@ static int body_receive_spool(struct mk_request_body *b)
 /* Reads the part of a streamed body that has arrived, often all of it, so that it is sent with the head instead
  * of in the next iteration of the loop. A client that waits for 100 Continue has sent nothing, and reading would
  * make the server send that response. */
-static int body_receive_arrived(struct mk_request_body *b, int64_t length)
+static int body_receive_arrived(struct mk_request_body *b)
 {
     char arrived[ARRIVED_MAX];
     ssize_t n = 1;
@@ -86,7 +86,7 @@ static int body_receive_arrived(struct mk_request_body *b, int64_t length)
     if (n < 0 && n != -EAGAIN)
         return (int)n;
     b->is_complete = n == 0;
-    if (b->is_complete && length != MK_LENGTH_UNKNOWN && b->len != (uint64_t)length)
+    if (b->is_complete && b->length != MK_LENGTH_UNKNOWN && b->len != (uint64_t)b->length)
         return -EBADMSG;
     b->text = b->len ? mk_request_alloc(b->request, b->len) : NULL;
     if (b->text)
@@ -96,10 +96,9 @@ static int body_receive_arrived(struct mk_request_body *b, int64_t length)
 
 int mk_request_body_receive(struct mk_request_body *b)
 {
-    int64_t length = mk_request_length(b->request);
-    if (length && body_is_streamed(b, length))
-        return body_receive_arrived(b, length);
-    bool has_more = b->mode == MK_REQUEST_BODY_BUFFER && length;
+    if (b->length && body_is_streamed(b))
+        return body_receive_arrived(b);
+    bool has_more = b->mode == MK_REQUEST_BODY_BUFFER && b->length;
     int e = b->cap && !b->spool ? body_receive_text(b) : 0;
     return e || b->is_complete || !has_more ? e : body_receive_spool(b);
 }
@@ -179,9 +178,9 @@ void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_reques
         body_attach_tunnel(b, options);
         return;
     }
-    options->length = mk_request_length(b->request);
+    options->length = b->length;
     options->expects_continue = b->is_held;
-    bool is_streamed = body_is_streamed(b, options->length); /* its framing does not depend on timing */
+    bool is_streamed = body_is_streamed(b); /* its framing does not depend on timing */
     if (b->is_complete && !has_trailers && !is_streamed)
         options->length = (int64_t)(b->len + (b->spool ? mk_spool_length(b->spool) : 0));
     if (b->is_complete && !b->spool && !has_trailers && options->length != MK_LENGTH_UNKNOWN) {

@@ -35,6 +35,7 @@ struct mk_request_body {
     bool is_readable; /* mk_request_read() may be called, because the server has called the handler or its
                       * body source */
     bool is_complete; /* the complete body is in `text` and `spool` */
+    int64_t length;   /* length of the client's body; MK_LENGTH_UNKNOWN */
     char *text;       /* beginning of the body; NULL: none */
     size_t cap, len, sent;
     struct mk_spool *spool; /* rest of the body; NULL: none, or streamed */
