@@ -285,7 +285,9 @@ static int check_head(struct mk_h2_head *h, int bad_host)
         status = bad_host;
     if (!status)
         status = check_target(h);
-    return status ? status : mk_framing_parse_expect(&h->fields, &h->expects_continue);
+    if (status || !mk_headers_has(&h->fields, MK_HEADER_EXPECT))
+        return status;
+    return mk_framing_parse_expect(&h->fields, &h->expects_continue);
 }
 
 int mk_h2_head_finish(struct mk_h2_head *h)
