@@ -311,7 +311,8 @@ static void free_worker(struct acme_worker *w)
 
 static bool start_on_demand(struct mk_worker *worker, const struct acme *a, struct acme_worker *w)
 {
-    w->demand = acme_demand_new(worker, &MK_PLUGIN_OF(acme), &a->stats, a->specs);
+    w->demand =
+        acme_demand_new(worker, &MK_PLUGIN_OF(acme), &a->stats, a->specs, &a->on_demand.settings->allow_list);
     if (!w->demand || mk_worker_index(worker) != 0)
         return w->demand;
     w->issuer = acme_issuer_new(worker, &MK_PLUGIN_OF(acme), &a->stats, &a->on_demand);

@@ -8,10 +8,11 @@
 #include "refusals.h"
 
 enum {
-    WAITERS_MAX = 256, /* of a worker */
-    CLIENT_MAX = 16,   /* waiters of a client network */
-    WAIT_MS = 30000,   /* an authority usually takes less than 20 s */
-    REPEAT_MS = 3000,  /* the request may be lost, with its receiver */
+    WAITERS_MAX = 256,  /* of a worker */
+    UNLISTED_MAX = 192, /* only listed names get a waiter beyond */
+    CLIENT_MAX = 16,    /* waiters of a client network */
+    WAIT_MS = 30000,    /* an authority usually takes less than 20 s */
+    REPEAT_MS = 3000,   /* the request may be lost, with its receiver */
     TICK_MS = 500,
     NAME_SIZE = 256,
 };
@@ -37,6 +38,7 @@ struct acme_demand {
     const struct mk_plugin *plugin;
     const struct acme_demand_stats *stats;
     const struct acme_cert_spec *specs; /* certificates of the configuration */
+    const struct acme_allow_list *allow_list;
     struct wanted_name *names;
     size_t n_waiters;
     struct mk_timer timer;
@@ -169,7 +171,8 @@ int acme_demand_request(struct acme_demand *d, mk_str text, const struct mk_addr
         acme_demand_stats_count(d->worker, d->stats, ACME_RESULT_REMEMBERED);
         return -EACCES;
     }
-    if (d->n_waiters >= WAITERS_MAX || count_client_waiters(d, &network) >= CLIENT_MAX) {
+    if (d->n_waiters >= (acme_allow_list_has(d->allow_list, text) ? WAITERS_MAX : UNLISTED_MAX) ||
+        count_client_waiters(d, &network) >= CLIENT_MAX) {
         acme_demand_stats_count(d->worker, d->stats, ACME_RESULT_BUSY);
         return -EBUSY;
     }
@@ -213,7 +216,8 @@ void acme_demand_on_answer(struct acme_demand *d, const struct acme_message *m, 
 }
 
 struct acme_demand *acme_demand_new(struct mk_worker *worker, const struct mk_plugin *plugin,
-                                    const struct acme_demand_stats *stats, const struct acme_cert_spec *specs)
+                                    const struct acme_demand_stats *stats, const struct acme_cert_spec *specs,
+                                    const struct acme_allow_list *allow_list)
 {
     struct acme_demand *d = mk_mem_zalloc(1, sizeof *d);
     if (!d)
@@ -222,6 +226,7 @@ struct acme_demand *acme_demand_new(struct mk_worker *worker, const struct mk_pl
     d->plugin = plugin;
     d->stats = stats;
     d->specs = specs;
+    d->allow_list = allow_list;
     mk_timer_init(&d->timer, on_tick);
     acme_refusals_init(&d->refusals);
     return d;

@@ -10,8 +10,8 @@ struct acme_demand;
 
 /* `specs`: the certificates of the configuration, which clients need not request. */
 struct acme_demand *acme_demand_new(struct mk_worker *worker, const struct mk_plugin *plugin,
-                                    const struct acme_demand_stats *stats,
-                                    const struct acme_cert_spec *specs) MK_API_MUST_USE;
+                                    const struct acme_demand_stats *stats, const struct acme_cert_spec *specs,
+                                    const struct acme_allow_list *allow_list) MK_API_MUST_USE;
 /* Accepts NULL. */
 void acme_demand_free(struct acme_demand *d);
 

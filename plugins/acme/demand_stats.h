@@ -14,7 +14,7 @@ enum acme_result {
     ACME_RESULT_FAILED,      /* the authority, or the program that asks it */
     ACME_RESULT_NOT_ALLOWED, /* by AllowEndpoint or AllowFile */
     ACME_RESULT_NO_ANSWER,   /* AllowEndpoint has failed */
-    ACME_RESULT_LIMITED,     /* OnDemandRate, or the rate of questions */
+    ACME_RESULT_LIMITED,     /* OnDemandRate, the rate of questions, or too many names in progress */
     ACME_RESULT_REMEMBERED,  /* the name was refused lately */
     ACME_RESULT_BUSY,        /* too many handshakes wait */
     ACME_RESULT_TIMEOUT,     /* the handshake has waited for too long */

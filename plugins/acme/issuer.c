@@ -11,6 +11,7 @@
 
 enum {
     TASKS_MAX = 256,
+    UNLISTED_MAX = 192,         /* tasks; only listed names get a task beyond */
     CLIENT_MAX = 16,            /* tasks of a client network */
     ASKS_MAX = 64,              /* questions at the same time */
     RUNS_MAX = 4,               /* programs at the same time */
@@ -133,12 +134,18 @@ static void free_task(struct task *t)
     mk_mem_free(t);
 }
 
+static bool is_listed(const struct acme_issuer *s, mk_str name)
+{
+    return acme_allow_list_has(&s->job->settings->allow_list, name);
+}
+
 static struct task *add_task(struct acme_issuer *s, mk_str name)
 {
     struct task *t = name.len < NAME_SIZE ? mk_mem_zalloc(1, sizeof *t) : NULL, **end = &s->tasks;
     if (!t)
         return NULL;
     t->issuer = s;
+    t->state = is_listed(s, name) ? TASK_WAITS_TO_RUN : TASK_WAITS_TO_ASK;
     t->failure = ACME_RESULT_LIMITED;
     t->len = name.len;
     memcpy(t->name, name.p, name.len);
@@ -349,18 +356,19 @@ static bool is_within_rate(struct task *t)
     return false;
 }
 
-/* Looks the name up, and asks the endpoint about others. Returns false if the task has failed. */
+static void log_unlisted(const struct acme_issuer *s, enum mk_log_level level, mk_str name)
+{
+    mk_worker_log(s->worker, level, "acme: %.*s is not allowed: AllowFile does not list it",
+                  MK_STR_ARG(name));
+}
+
+/* Asks the endpoint about a name that is not listed. Without an endpoint, the task is a renewal. Returns false if the
+ * task has failed. */
 static bool start_asking(struct task *t)
 {
-    const struct acme_settings *settings = t->issuer->job->settings;
-    if (acme_allow_list_has(&settings->allow_list, task_name(t))) {
-        t->state = TASK_WAITS_TO_RUN;
-        return true;
-    }
-    if (settings->endpoint.len)
+    if (t->issuer->job->settings->endpoint.len)
         return ask(t);
-    mk_worker_log(t->issuer->worker, t->is_renewal ? MK_LOG_INFO : MK_LOG_DEBUG,
-                  "acme: %.*s is not allowed: AllowFile does not list it", MK_STR_ARG(task_name(t)));
+    log_unlisted(t->issuer, MK_LOG_INFO, task_name(t));
     t->failure = ACME_RESULT_NOT_ALLOWED;
     return false;
 }
@@ -419,10 +427,21 @@ static void advance_tasks(struct acme_issuer *s)
 
 /* ---- Requests ---- */
 
-static bool is_within_limits(struct acme_issuer *s, const struct mk_addr *network)
+/* Listed names need no question, so names that strangers make up do not use up their limits. */
+static bool is_within_limits(struct acme_issuer *s, const struct mk_addr *network, mk_str name)
 {
-    return s->n_tasks < TASKS_MAX && count_client_tasks(s, network) < CLIENT_MAX &&
-           acme_rates_take(&s->rates, ACME_RATE_ASKS, network, mk_worker_now_ms(s->worker));
+    bool needs_question = !is_listed(s, name);
+    return s->n_tasks < (needs_question ? UNLISTED_MAX : TASKS_MAX) &&
+           count_client_tasks(s, network) < CLIENT_MAX &&
+           (!needs_question ||
+            acme_rates_take(&s->rates, ACME_RATE_ASKS, network, mk_worker_now_ms(s->worker)));
+}
+
+static void refuse_request(struct acme_issuer *s, const struct acme_message *m, mk_str name,
+                           enum acme_result result)
+{
+    acme_demand_stats_count(s->worker, s->stats, result);
+    answer_workers(s, worker_bit(m->from), name, false, refused_ms(result));
 }
 
 void acme_issuer_on_request(struct acme_issuer *s, const struct acme_message *m, mk_str name)
@@ -437,10 +456,15 @@ void acme_issuer_on_request(struct acme_issuer *s, const struct acme_message *m,
         answer_workers(s, worker_bit(m->from), name, t, (uint32_t)(until > now ? until - now : 0));
         return;
     }
-    t = is_within_limits(s, &m->network) ? add_task(s, name) : NULL;
+    /* The result is not remembered here, so that strangers' names do not replace failures of listed ones. */
+    if (!s->job->settings->endpoint.len && !is_listed(s, name)) {
+        log_unlisted(s, MK_LOG_DEBUG, name);
+        refuse_request(s, m, name, ACME_RESULT_NOT_ALLOWED);
+        return;
+    }
+    t = is_within_limits(s, &m->network, name) ? add_task(s, name) : NULL;
     if (!t) {
-        acme_demand_stats_count(s->worker, s->stats, ACME_RESULT_LIMITED);
-        answer_workers(s, worker_bit(m->from), name, false, LIMITED_MS);
+        refuse_request(s, m, name, ACME_RESULT_LIMITED);
         return;
     }
     t->workers = worker_bit(m->from);

@@ -778,6 +778,17 @@ def test_endpoint_decides_about_names_that_are_not_listed(demand, endpoint, tmp_
     assert demand.get("asked.customer.test").endswith(b"home") and endpoint.names() == ["asked.customer.test"]
 
 
+@pytest.mark.parametrize("asks", [False, True], ids=["list", "list-and-endpoint"])
+def test_unlisted_names_do_not_limit_listed_ones(demand, endpoint, tmp_path, asks):
+    """A client requests more names than it may ask about; then it gets the certificate of a listed name."""
+    endpoint.allowed = lambda name: False
+    (tmp_path / "names").write_text("listed.customer.test\n")
+    demand.start(f"AllowFile {tmp_path}/names", asks=asks)
+    for i in range(30):
+        assert "UNRECOGNIZED_NAME" in demand.refused(f"x{i}.customer.test")
+    assert demand.get("listed.customer.test").endswith(b"home")
+
+
 @pytest.fixture
 def check_list(run, tmp_path):
     """Returns the errors of a configuration with this AllowFile."""

@@ -8,7 +8,9 @@
 /* The steps that can be started, and the result of the request. */
 static struct {
     bool is_listed, can_ask, can_run;
-    unsigned n_results, n_logged;
+    unsigned n_results, n_logged, n_asks, n_runs;
+    uint64_t now_ms;
+    void (*on_due)(void *ctx, mk_str name);
     enum acme_result result;
     struct acme_message sent;
 } steps;
@@ -17,8 +19,8 @@ static char object; /* its address stands for a question or a process */
 
 bool acme_allow_list_has(const struct acme_allow_list *list, mk_str name)
 {
-    (void)list, (void)name;
-    return steps.is_listed;
+    (void)list;
+    return steps.is_listed || mk_str_starts(name, MK_STR("listed"));
 }
 
 struct acme_question *
@@ -26,6 +28,7 @@ acme_question_ask(struct mk_worker *worker, const struct acme_settings *s, mk_st
                   void (*on_answer)(void *ctx, enum acme_answer answer, const char *text), void *ctx)
 {
     (void)worker, (void)s, (void)name, (void)on_answer, (void)ctx;
+    steps.n_asks += steps.can_ask;
     return steps.can_ask ? (void *)&object : NULL;
 }
 
@@ -40,6 +43,7 @@ acme_helper_run_start(struct mk_worker *worker, const struct acme_helper_job *jo
                       void (*on_end)(void *ctx, int status), void *ctx)
 {
     (void)worker, (void)job, (void)name, (void)on_report, (void)on_end, (void)ctx;
+    steps.n_runs += steps.can_run;
     return steps.can_run ? (void *)&object : NULL;
 }
 
@@ -57,7 +61,8 @@ struct acme_helper_process *acme_helper_process_start(struct mk_worker *worker,
                                                       const struct acme_helper_job *job,
                                                       void (*on_due)(void *ctx, mk_str name), void *ctx)
 {
-    (void)worker, (void)job, (void)on_due, (void)ctx;
+    (void)worker, (void)job, (void)ctx;
+    steps.on_due = on_due;
     return (void *)&object;
 }
 
@@ -87,7 +92,7 @@ void acme_demand_stats_set_active(const struct mk_worker *worker, const struct a
 uint64_t mk_worker_now_ms(const struct mk_worker *worker)
 {
     (void)worker;
-    return 1000000;
+    return steps.now_ms;
 }
 
 void mk_worker_log(struct mk_worker *worker, enum mk_log_level level, const char *fmt, ...)
@@ -111,7 +116,6 @@ int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plugin, uns
     mk_str name;
     (void)worker, (void)plugin, (void)to;
     assert_true(acme_message_parse(message, &steps.sent, &name));
-    assert_str(name, "shop.example.com");
     return 0;
 }
 
@@ -146,6 +150,7 @@ static void expect_failure(mk_str endpoint, enum acme_result result, uint32_t re
 static void set_up(void)
 {
     memset(&steps, 0, sizeof steps);
+    steps.now_ms = 1000000;
 }
 
 static void issuer_question_that_cannot_be_asked_is_no_answer(void **state)
@@ -171,12 +176,141 @@ static void issuer_name_that_is_not_listed_is_not_allowed(void **state)
     expect_failure(MK_STR(""), ACME_RESULT_NOT_ALLOWED, 300 * 1000);
 }
 
+/* ---- Limits ---- */
+
+static const struct acme_settings with_endpoint = {.endpoint = MK_STR_INIT("http://allow.example/"),
+                                                   .on_demand_interval_ms = 3600 * 1000,
+                                                   .on_demand_burst = 20};
+static const struct acme_settings without_endpoint = {.on_demand_interval_ms = 3600 * 1000,
+                                                      .on_demand_burst = 20};
+
+static struct acme_issuer *start_issuer(const struct acme_settings *settings)
+{
+    static struct acme_helper_job job;
+    static const struct acme_demand_stats stats;
+    job = (struct acme_helper_job){.settings = settings, .program = "monkey-acme"};
+    steps.can_ask = steps.can_run = true;
+    struct acme_issuer *s = acme_issuer_new(NULL, NULL, &stats, &job);
+    assert_non_null(s);
+    return s;
+}
+
+/* Requests the names PREFIX0.example, PREFIX1.example and so on, one every `pause_ms`. Each of `n_networks` client networks has
+ * the next name in turn. */
+static void request_names(struct acme_issuer *s, const char *prefix, unsigned n, unsigned n_networks,
+                          uint64_t pause_ms)
+{
+    for (unsigned i = 0; i < n; i++) {
+        char buf[64];
+        struct mk_buf name = mk_buf_fixed(buf, sizeof buf);
+        struct acme_message m = {.kind = ACME_MESSAGE_REQUEST};
+        m.network.ip[0] = (uint8_t)(i % n_networks);
+        mk_buf_addf(&name, "%s%u.example", prefix, i);
+        acme_issuer_on_request(s, &m, mk_buf_str(&name));
+        steps.now_ms += pause_ms;
+    }
+}
+
+static void issuer_unlisted_names_without_endpoint_use_up_no_limit(void **state)
+{
+    (void)state;
+    struct acme_issuer *s = start_issuer(&without_endpoint);
+    request_names(s, "x", 5000, 1, 0);
+    assert_int_equal(steps.n_results, 5000);
+    assert_int_equal(steps.result, ACME_RESULT_NOT_ALLOWED);
+    assert_int_equal(steps.sent.refused_ms, 300 * 1000);
+    request_names(s, "listed", 1, 1, 0);
+    assert_int_equal(steps.n_runs, 1);
+    acme_issuer_free(s);
+}
+
+static void issuer_listed_name_takes_no_question_of_the_rate(void **state)
+{
+    (void)state;
+    struct acme_issuer *s = start_issuer(&with_endpoint);
+    request_names(s, "x", 200, 50, 0);
+    assert_int_equal(steps.result, ACME_RESULT_LIMITED);
+    request_names(s, "listed", 1, 1, 0);
+    assert_int_equal(steps.n_runs, 1);
+    acme_issuer_free(s);
+}
+
+static void issuer_listed_name_of_a_client_without_questions_left_runs(void **state)
+{
+    (void)state;
+    struct acme_issuer *s = start_issuer(&with_endpoint);
+    request_names(s, "x", 11, 1, 0);
+    assert_int_equal(steps.result, ACME_RESULT_LIMITED);
+    request_names(s, "listed", 1, 1, 0);
+    assert_int_equal(steps.n_runs, 1);
+    acme_issuer_free(s);
+}
+
+static void issuer_listed_names_run_while_all_questions_hang(void **state)
+{
+    (void)state;
+    struct acme_issuer *s = start_issuer(&with_endpoint);
+    request_names(s, "x", 80, 50, 0);
+    assert_int_equal(steps.n_asks, 64);
+    request_names(s, "listed", 1, 1, 0);
+    assert_int_equal(steps.n_runs, 1);
+    steps.on_due(s, MK_STR("listed-renewal.example")); /* a renewal of a listed name */
+    assert_int_equal(steps.n_runs, 2);
+    steps.on_due(s, MK_STR("renewal.example")); /* and of another one, which waits for its question */
+    assert_int_equal(steps.n_runs, 2);
+    assert_int_equal(steps.n_asks, 64);
+    acme_issuer_free(s);
+}
+
+static void issuer_tasks_of_unlisted_names_leave_space_for_listed_ones(void **state)
+{
+    (void)state;
+    struct acme_issuer *s = start_issuer(&with_endpoint);
+    request_names(s, "x", 400, 100, 50);
+    assert_int_equal(steps.result, ACME_RESULT_LIMITED);
+    assert_int_equal(steps.n_results, 400 - 192);
+    request_names(s, "listed", 1, 1, 0);
+    assert_int_equal(steps.n_runs, 1);
+    acme_issuer_free(s);
+}
+
+static void issuer_listed_names_obey_the_other_limits(void **state)
+{
+    (void)state;
+    struct acme_issuer *s = start_issuer(&with_endpoint);
+    request_names(s, "listed", 20, 1, 0);
+    assert_int_equal(steps.n_runs, 2);          /* programs of a client */
+    assert_int_equal(steps.n_results, 20 - 16); /* tasks of a client */
+    assert_int_equal(steps.result, ACME_RESULT_LIMITED);
+    request_names(s, "listed-too", 6, 6, 0);
+    assert_int_equal(steps.n_runs, 4);
+    acme_issuer_free(s);
+}
+
+static void issuer_listed_names_obey_the_rate_of_certificates(void **state)
+{
+    (void)state;
+    static const struct acme_settings seldom = {.on_demand_interval_ms = 3600 * 1000, .on_demand_burst = 1};
+    struct acme_issuer *s = start_issuer(&seldom);
+    request_names(s, "listed", 2, 2, 0);
+    assert_int_equal(steps.n_runs, 1);
+    assert_int_equal(steps.result, ACME_RESULT_LIMITED);
+    acme_issuer_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(issuer_question_that_cannot_be_asked_is_no_answer, set_up, NULL),
         fixture_test(issuer_program_that_cannot_start_has_failed, set_up, NULL),
         fixture_test(issuer_name_that_is_not_listed_is_not_allowed, set_up, NULL),
+        fixture_test(issuer_unlisted_names_without_endpoint_use_up_no_limit, set_up, NULL),
+        fixture_test(issuer_listed_name_takes_no_question_of_the_rate, set_up, NULL),
+        fixture_test(issuer_listed_name_of_a_client_without_questions_left_runs, set_up, NULL),
+        fixture_test(issuer_listed_names_run_while_all_questions_hang, set_up, NULL),
+        fixture_test(issuer_tasks_of_unlisted_names_leave_space_for_listed_ones, set_up, NULL),
+        fixture_test(issuer_listed_names_obey_the_other_limits, set_up, NULL),
+        fixture_test(issuer_listed_names_obey_the_rate_of_certificates, set_up, NULL),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
