@@ -234,8 +234,8 @@ static enum mk_http_stream_pull_body wait_for_response_body(struct mk_http_strea
 {
     struct mk_response_body *content = &d->x->response.content;
     bool in_the_way;
-    if (d->awaits == MK_AWAITS_NOTHING ||
-        content->tunnel) /* a filter has yielded and resumed itself; no file */
+    bool has_yielded = d->awaits == MK_AWAITS_NOTHING; /* a filter, which has resumed itself */
+    if (has_yielded || mk_response_body_is_tunnel(content))
         return MK_PULL_WAITS;
     d->pending_prefetch =
         mk_prefetch_start_for_body(d->conn->manager, content, &in_the_way, on_file_cached, d);
