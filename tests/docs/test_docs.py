@@ -217,7 +217,7 @@ def test_guide_explains_only_existing_messages():
 
 def test_guide_explains_only_existing_reasons():
     explain = (ROOT / "src/server/explain.c").read_text()
-    reasons = [reason for reason, *_ in table_rows(ROOT / "docs/guide/troubleshooting.md", "It says") if reason[0] != "`"]
+    reasons = [reason for reason, *_ in table_rows(ROOT / "docs/guide/troubleshooting.md", "`explain` says") if reason[0] != "`"]
     assert len(reasons) >= 5
     for reason in reasons:
         assert reason.split(" ...")[0].removeprefix("decided ") in explain, reason
