@@ -79,7 +79,19 @@ static mk_str check_expiry(struct duda_ctx *d, mk_str text)
     return (int64_t)end > mk_request_time(d->request) ? mk_str_skip(text, TIME_LEN) : MK_STR_NULL;
 }
 
-static int set_protected_cookie(struct duda_ctx *d, const struct mk_cookie *cookie, bool seals)
+/* See duda_cookie_set_reserved_encrypted(). */
+struct set_condition {
+    bool (*may_set)(void *ctx);
+    void *ctx;
+};
+
+static int set_on_condition(struct duda_ctx *d, const struct mk_cookie *cookie, const struct set_condition *c)
+{
+    return c->may_set && !c->may_set(c->ctx) ? -ESTALE : duda_cookie_set_reserved(d, cookie);
+}
+
+static int set_protected_cookie(struct duda_ctx *d, const struct mk_cookie *cookie, bool seals,
+                                const struct set_condition *condition)
 {
     struct duda_session_config *v = d->worker_ctx->session_config;
     unsigned char mac[DUDA_COOKIE_CRYPTO_MAC];
@@ -102,7 +114,7 @@ static int set_protected_cookie(struct duda_ctx *d, const struct mk_cookie *cook
     mk_base64_encode(&b, mk_buf_str(&q));
     struct mk_cookie c = *cookie;
     c.value = mk_buf_str(&b);
-    int e = p.failed || q.failed || b.failed ? -EINVAL : good ? duda_cookie_set_reserved(d, &c) : -ENOMEM;
+    int e = p.failed || q.failed || b.failed ? -EINVAL : good ? set_on_condition(d, &c, condition) : -ENOMEM;
     mk_buf_free(&p);
     mk_buf_free(&q);
     mk_buf_free(&b);
@@ -114,12 +126,13 @@ int duda_cookie_set_signed_sized(struct duda_ctx *d, const struct mk_cookie *coo
     struct mk_cookie full;
     cookie = mk_sized_in(&full, sizeof full, cookie, cookie_size);
     int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
-    return e ? e : set_protected_cookie(d, cookie, false);
+    return e ? e : set_protected_cookie(d, cookie, false, &(struct set_condition){NULL, NULL});
 }
 
-int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct mk_cookie *cookie)
+int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct mk_cookie *cookie,
+                                       bool (*may_set)(void *ctx), void *ctx)
 {
-    return set_protected_cookie(d, cookie, true);
+    return set_protected_cookie(d, cookie, true, &(struct set_condition){may_set, ctx});
 }
 
 int duda_cookie_set_encrypted_sized(struct duda_ctx *d, const struct mk_cookie *cookie, size_t cookie_size)
@@ -127,7 +140,7 @@ int duda_cookie_set_encrypted_sized(struct duda_ctx *d, const struct mk_cookie *
     struct mk_cookie full;
     cookie = mk_sized_in(&full, sizeof full, cookie, cookie_size);
     int e = duda_reserved_cookie_check(d, mk_str_from_c(cookie->name));
-    return e ? e : duda_cookie_set_reserved_encrypted(d, cookie);
+    return e ? e : duda_cookie_set_reserved_encrypted(d, cookie, NULL, NULL);
 }
 
 static bool has_valid_mac(const struct duda_session_config *v, size_t i, mk_str purpose, mk_str proven)

@@ -7,7 +7,10 @@
 
 /* Like the functions without _reserved, but for Duda's own cookies. */
 int duda_cookie_set_reserved(struct duda_ctx *d, const struct mk_cookie *cookie);
-int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct mk_cookie *cookie);
+/* Calls may_set() when the cookie is encrypted, just before it is set: false prevents that, and the function returns
+ * -ESTALE. NULL: no condition. */
+int duda_cookie_set_reserved_encrypted(struct duda_ctx *d, const struct mk_cookie *cookie,
+                                       bool (*may_set)(void *ctx), void *ctx);
 
 /* Returns the context that a signature is bound to: the cookie name, this service and this host. Absent if
  * out of memory. */

@@ -47,16 +47,23 @@ static bool is_same_session(uint64_t word, uint64_t other)
     return word >> NUMBER_SHIFT == other >> NUMBER_SHIFT;
 }
 
+/* Looks in all slots but `skipped`. */
+static bool has_session(const _Atomic uint64_t *slots, size_t skipped, uint64_t entry, int64_t now)
+{
+    for (size_t i = 0; i < DUDA_REVOKED_SESSIONS_SLOTS; i++) {
+        uint64_t word = atomic_load(&slots[i]);
+        if (i != skipped && is_same_session(word, entry) && minutes_left(word, now))
+            return true;
+    }
+    return false;
+}
+
 bool duda_revoked_sessions_contain(const struct duda_revoked_sessions *e,
                                    const unsigned char number[DUDA_REVOKED_SESSION_ID], int64_t now)
 {
     uint64_t hash = hash_session(e, number);
-    for (size_t i = 0; i < DUDA_REVOKED_SESSIONS_SLOTS; i++) {
-        uint64_t word = atomic_load(&e->lines[hash % DUDA_REVOKED_SESSIONS_LINES].slots[i]);
-        if (is_same_session(word, hash) && minutes_left(word, now))
-            return true;
-    }
-    return false;
+    return has_session(e->lines[hash % DUDA_REVOKED_SESSIONS_LINES].slots, DUDA_REVOKED_SESSIONS_SLOTS, hash,
+                       now);
 }
 
 /* ---- Choice of a slot ---- */
@@ -100,7 +107,7 @@ static size_t choose_slot(const line words, uint64_t entry, int64_t now)
     return is_evicted_before(words, entry, words[best], entry, now) ? DUDA_REVOKED_SESSIONS_SLOTS : best;
 }
 
-void duda_revoked_sessions_add(struct duda_revoked_sessions *e,
+bool duda_revoked_sessions_add(struct duda_revoked_sessions *e,
                                const unsigned char number[DUDA_REVOKED_SESSION_ID],
                                const struct duda_revoked_session_client *client, int64_t now, int64_t until)
 {
@@ -108,13 +115,18 @@ void duda_revoked_sessions_add(struct duda_revoked_sessions *e,
     uint64_t entry = hash >> NUMBER_SHIFT << NUMBER_SHIFT | (client->is_known ? KNOWN : 0) |
                      client_bits(e, client->client) | minute_bits(until);
     _Atomic uint64_t *slots = e->lines[hash % DUDA_REVOKED_SESSIONS_LINES].slots;
-    bool is_done = until <= now;
-    for (unsigned i = 0; i < TRIES && !is_done; i++) {
+    for (unsigned i = 0; i < TRIES && until > now; i++) {
         line words;
         for (size_t k = 0; k < DUDA_REVOKED_SESSIONS_SLOTS; k++)
             words[k] = atomic_load(&slots[k]);
         size_t at = choose_slot(words, entry, now);
-        is_done = at == DUDA_REVOKED_SESSIONS_SLOTS ||
-                  atomic_compare_exchange_strong(&slots[at], &words[at], entry);
+        if (at == DUDA_REVOKED_SESSIONS_SLOTS)
+            break;
+        bool was_revoked = is_same_session(words[at], entry) && minutes_left(words[at], now);
+        if (atomic_compare_exchange_strong(&slots[at], &words[at], entry))
+            /* Two workers may choose different slots for a session. Each looks for the other's entry after it
+             * has written its own, so at least one of them finds it. */
+            return !was_revoked && !has_session(slots, at, entry, now);
     }
+    return true;
 }

@@ -29,8 +29,10 @@ struct duda_revoked_session_client {
     const struct mk_addr *client; /* see mk_addr_client_prefix() */
     bool is_known;                /* the session was regenerated: the user had logged in */
 };
-/* Times are seconds since 1970. The ID stays revoked until `until`, at most a year ahead. */
-void duda_revoked_sessions_add(struct duda_revoked_sessions *e,
+/* Times are seconds since 1970. The ID stays revoked until `until`, at most a year ahead. Returns false if it was
+ * revoked already: of several calls for an ID, at most one returns true, in whichever workers. An ID that the full
+ * table drops counts as newly revoked. */
+bool duda_revoked_sessions_add(struct duda_revoked_sessions *e,
                                const unsigned char number[DUDA_REVOKED_SESSION_ID],
                                const struct duda_revoked_session_client *client, int64_t now, int64_t until);
 bool duda_revoked_sessions_contain(const struct duda_revoked_sessions *e,

@@ -47,28 +47,66 @@ static int read_session_cookie(struct duda_session *s)
 /* ---- Sessions in cookies ---- */
 
 /* Revokes the session until every copy of its cookie has expired. A copy expires by the time of last use that
- * it contains. */
-static void revoke_number(const struct duda_session *s, const unsigned char number[DUDA_REVOKED_SESSION_ID],
+ * it contains. Returns false if another request has revoked it. */
+static bool revoke_number(const struct duda_session *s, const unsigned char number[DUDA_REVOKED_SESSION_ID],
                           bool is_renewed)
 {
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
     struct mk_addr client;
     mk_addr_client_prefix(mk_request_client_addr(s->d->request), &client);
-    duda_revoked_sessions_add(v->ended, number, &(struct duda_revoked_session_client){&client, is_renewed},
-                              session_now(s),
-                              session_now(s) + (v->idle_ms + 999) / 1000 + duda_session_write_interval_s(v));
+    return duda_revoked_sessions_add(
+        v->ended, number, &(struct duda_revoked_session_client){&client, is_renewed}, session_now(s),
+        session_now(s) + (v->idle_ms + 999) / 1000 + duda_session_write_interval_s(v));
 }
 
-static void revoke_replaced_number(struct duda_session *s)
+/* Returns false if another request has revoked the old number: then this request must not continue the session. */
+static bool revoke_replaced_number(void *ctx)
 {
-    if (s->has_replaced)
-        revoke_number(s, s->replaced, s->replaced_was_renewed);
+    struct duda_session *s = ctx;
+    bool has_replaced = s->has_replaced;
     s->has_replaced = false;
+    return !has_replaced || revoke_number(s, s->replaced, s->replaced_was_renewed);
 }
 
-static bool is_revoked(const struct duda_session *s)
+static bool is_revoked(const struct duda_session *s, const unsigned char number[DUDA_REVOKED_SESSION_ID])
 {
-    return duda_revoked_sessions_contain(s->d->worker_ctx->session_config->ended, s->number, session_now(s));
+    return duda_revoked_sessions_contain(s->d->worker_ctx->session_config->ended, number, session_now(s));
+}
+
+static void set_empty(struct duda_session *s)
+{
+    s->exists = s->has_replaced = false;
+    s->n = 0;
+}
+
+/* Drops the values that the session has from the revoked one. A login of this request does not depend on it, so the
+ * session continues with the values that this request has set. Without a login, nothing is left. */
+static bool keep_login(struct duda_session *s)
+{
+    const struct duda_session_pair *user = duda_session_find_pair(s, MK_STR(DUDA_SESSION_USER));
+    size_t kept = 0;
+    if (!user || !user->is_set) {
+        set_empty(s);
+        return false;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        if (s->pairs[i].is_set)
+            s->pairs[kept++] = s->pairs[i];
+    s->n = kept;
+    s->began = session_now(s);
+    s->has_replaced = false;
+    return true;
+}
+
+/* Another request may have revoked the session, or the number that this one replaces. Returns whether the session
+ * still exists. */
+static bool check_revocation(struct duda_session *s)
+{
+    if (is_revoked(s, s->number))
+        set_empty(s);
+    else if (s->has_replaced && is_revoked(s, s->replaced))
+        (void)keep_login(s);
+    return s->exists;
 }
 
 static bool is_idle_expired(const struct duda_session *s)
@@ -85,29 +123,40 @@ static bool load_cookie_session(struct duda_session *s)
         return false;
     memcpy(s->number, data.p, sizeof s->number);
     return duda_session_decode(s, mk_str_skip(data, sizeof s->number)) && !is_idle_expired(s) &&
-           !is_revoked(s);
+           !is_revoked(s, s->number);
 }
 
-/* Writes the final state into the cookie after the handler has returned. */
-static void write_session_cookie(void *ctx)
+/* The old number is revoked when nothing but a lack of memory can prevent that the client gets the new one. Returns
+ * -ESTALE if another request has revoked the old number. */
+static int set_session_cookie(struct duda_session *s)
 {
-    struct duda_session *s = ctx;
     struct duda_cookie_name name;
     char *buf = duda_session_record_buf(s);
     struct mk_buf data = mk_buf_fixed(buf, buf ? DUDA_SESSION_MAX : 0);
-    s->writes_cookie = s->is_unsaved = false;
-    if (!s->exists || is_revoked(s)) /* another request has revoked the session, and set the cookie */
-        return;
     s->used = session_now(s);
     mk_buf_add(&data, mk_str_of((const char *)s->number, sizeof s->number));
     duda_session_encode(s, &data);
     const struct mk_cookie cookie = {.name = duda_reserved_cookie_name(s->d, DUDA_COOKIE_SESSION, &name),
                                      .value = mk_buf_str(&data)};
-    int e = !buf ? -ENOMEM : data.failed ? -EMSGSIZE : duda_cookie_set_reserved_encrypted(s->d, &cookie);
+    return duda_response_has_started(s->d) ? -EALREADY
+           : !buf                          ? -ENOMEM
+           : data.failed                   ? -EMSGSIZE
+                         : duda_cookie_set_reserved_encrypted(s->d, &cookie, revoke_replaced_number, s);
+}
+
+/* Writes the final state into the cookie after the handler has returned. Of several requests that replace the number
+ * of a session, the first one writes its cookie, and the others must not overwrite that. A logout precedes them all. */
+static void write_session_cookie(void *ctx)
+{
+    struct duda_session *s = ctx;
+    s->writes_cookie = s->is_unsaved = false;
+    if (!s->exists || !check_revocation(s))
+        return;
+    int e = set_session_cookie(s);
+    if (e == -ESTALE)
+        e = keep_login(s) ? set_session_cookie(s) : 0;
     s->is_unsaved = e == -EALREADY;
-    if (!e)
-        revoke_replaced_number(s);
-    else
+    if (e)
         duda_log_handler(s->d, MK_LOG_ERROR, "cannot save the session in its cookie: %s", strerror(-e));
 }
 
@@ -115,7 +164,7 @@ static int defer_session_cookie(struct duda_session *s)
 {
     if (s->writes_cookie)
         return 0;
-    if (duda_head_is_final(s->d))
+    if (duda_response_has_started(s->d))
         return -EALREADY;
     s->writes_cookie = true;
     return duda_defer(s->d, write_session_cookie, s);
@@ -124,9 +173,9 @@ static int defer_session_cookie(struct duda_session *s)
 /* Until the client gets the new number, the old one must work: the handler may be cancelled before. */
 static int replace_number(struct duda_session *s)
 {
-    if (is_revoked(s))
+    if (!check_revocation(s))
         return -ENOENT;
-    if (duda_head_is_final(s->d))
+    if (duda_response_has_started(s->d))
         return -EALREADY;
     if (!s->has_replaced) {
         memcpy(s->replaced, s->number, sizeof s->replaced);
@@ -164,7 +213,7 @@ static int load_session(struct duda_session *s)
  * the store each time. */
 static int refresh_session(struct duda_session *s)
 {
-    if (!s->exists || duda_session_is_in_memory(s->d) || duda_head_is_final(s->d) ||
+    if (!s->exists || duda_session_is_in_memory(s->d) || duda_response_has_started(s->d) ||
         session_now(s) - s->used < duda_session_write_interval_s(s->d->worker_ctx->session_config))
         return 0;
     if (duda_session_is_in_cookie(s->d))
@@ -197,7 +246,7 @@ static int get_session(struct duda_ctx *d, struct duda_session **out)
 {
     struct duda_session *s = d->request ? find_loaded_session(d) : NULL;
     int e = d->request ? 0 : -EALREADY;
-    if (s && s->is_unsaved && !duda_head_is_final(d))
+    if (s && s->is_unsaved && !duda_response_has_started(d))
         e = defer_session_cookie(s);
     if (!e && !s) {
         s = mk_request_alloc(d->request, sizeof *s);
@@ -219,7 +268,7 @@ static int assign_session_id(struct duda_session *s)
     unsigned char bits[DUDA_SESSION_ID_LEN / 2];
     struct duda_cookie_name name;
     struct mk_buf text = mk_buf_fixed(s->id, sizeof s->id);
-    if (duda_head_is_final(s->d))
+    if (duda_response_has_started(s->d))
         return -EALREADY;
     if (duda_session_is_in_cookie(s->d)) {
         mk_random(s->number, sizeof s->number);
@@ -260,11 +309,7 @@ static int save_session(struct duda_session *s)
 {
     if (!duda_session_is_in_cookie(s->d))
         return duda_session_store_save(s);
-    if (!is_revoked(s))
-        return defer_session_cookie(s);
-    s->exists = false;
-    s->n = 0;
-    return -ENOENT;
+    return check_revocation(s) ? defer_session_cookie(s) : -ENOENT;
 }
 
 /* Invalidates all copies of the session's ID. -ENOENT: another request has done so. */
@@ -272,10 +317,8 @@ static int delete_session(struct duda_session *s)
 {
     if (!duda_session_is_in_cookie(s->d))
         return duda_session_store_delete(s);
-    bool was_ended = is_revoked(s);
-    revoke_replaced_number(s);
-    revoke_number(s, s->number, s->is_renewed);
-    return was_ended ? -ENOENT : 0;
+    bool is_first = revoke_replaced_number(s);
+    return revoke_number(s, s->number, s->is_renewed) && is_first ? 0 : -ENOENT;
 }
 
 /* ---- For the rest of Duda ---- */
@@ -340,7 +383,7 @@ int duda_session_regenerate(struct duda_ctx *d)
     e = !existed ? -ENOENT : duda_session_is_in_cookie(d) ? replace_number(s) : delete_session(s);
     e = e == -ENOENT ? create_session(s) : e ? e : assign_session_id(s);
     s->is_renewed = true;
-    e = e || !existed ? e : save_session(s);
+    e = e || !existed || duda_session_is_in_cookie(d) ? e : save_session(s);
     if (!e && existed) {
         duda_session_user_update(s, old_key);
         duda_session_flash_move(s, old_id);

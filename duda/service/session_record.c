@@ -64,7 +64,8 @@ int duda_session_put_pair(struct duda_session *s, mk_str name, mk_str value)
     if ((!p && s->n == DUDA_SESSION_PAIRS_MAX) || name.len > NAME_MAX_LEN || value.len > DUDA_SESSION_MAX ||
         encoded_size(s) - old + DUDA_SESSION_PAIR + name.len + value.len > DUDA_SESSION_MAX)
         return -EMSGSIZE;
-    struct duda_session_pair kept = {copy_to_request(s, name), copy_to_request(s, value)};
+    struct duda_session_pair kept = {
+        .name = copy_to_request(s, name), .value = copy_to_request(s, value), .is_set = true};
     if (!kept.name.p || !kept.value.p)
         return -ENOMEM;
     if (!p)
@@ -122,8 +123,9 @@ bool duda_session_decode(struct duda_session *s, mk_str data)
         size_t name = (size_t)read_number(&data, 2), value = (size_t)read_number(&data, 2);
         if (name + value > data.len)
             return false;
-        struct duda_session_pair p = {copy_to_request(s, mk_str_first(data, name)),
-                                      copy_to_request(s, mk_str_first(mk_str_skip(data, name), value))};
+        struct duda_session_pair p = {.name = copy_to_request(s, mk_str_first(data, name)),
+                                      .value =
+                                          copy_to_request(s, mk_str_first(mk_str_skip(data, name), value))};
         if (!p.name.p || !p.value.p || !add_pair(s, p))
             return false;
         data = mk_str_skip(data, name + value);

@@ -11,6 +11,7 @@
 
 struct duda_session_pair {
     mk_str name, value;
+    bool is_set; /* by this request */
 };
 
 struct duda_session {
@@ -18,7 +19,7 @@ struct duda_session {
     const struct duda_session_store *store; /* see duda_session_store_of() */
     bool exists, writes_cookie;
     bool is_unsaved;   /* the handler was cancelled before it could write the cookie */
-    bool has_replaced; /* `replaced` is revoked when the cookie with the new number is written */
+    bool has_replaced; /* `replaced` is revoked just before the cookie with the new number is written */
     bool replaced_was_renewed;
     bool is_new;                  /* created in this request and not in the store yet */
     bool is_renewed;              /* the ID was regenerated, so the user has presumably logged in */

@@ -163,9 +163,14 @@ MK_API int duda_session_get_struct_checked(struct duda_ctx *d, const char *name,
 #endif
 /** Regenerates the session: replaces its session ID. Call it whenever privileges change, above all at login,
  * to prevent session fixation. The session then counts as logged in: sessions without a login are evicted
- * before it. If another request has destroyed the session in the meantime, an empty one is created. With
- * `Store cookie`, the old session ends when the new cookie is written, which precedes the response: it stays
- * valid if the cookie cannot be sent. */
+ * before it. If another request has destroyed the session in the meantime, or replaced its ID, an empty one is
+ * created.
+ *
+ * In a store, the old ID becomes invalid at once. With `Store cookie` it becomes invalid when the new cookie is
+ * written, after the handler has returned and before the response is sent: it stays valid if the cookie cannot be
+ * sent. Until then, another request may destroy the session or replace its ID; this request then sends no cookie
+ * for it, and duda_session_set() returns -ESTALE. Only what does not depend on the old session remains: the user
+ * that this request has logged in with duda_session_log_in(), and the values that it has set. */
 MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
 /**
  * Destroys the session, for a logout. A copy of its cookie becomes useless, even with `Store cookie`: all
@@ -189,7 +194,8 @@ MK_API int duda_session_expires_at(struct duda_ctx *d, int64_t *seconds) MK_API_
 /**
  * Logs a user in: regenerates the session ID, and binds the session to `user`, a permanent ID of up to
  * DUDA_SESSION_USER_MAX bytes, such as the primary key of a table. If another user was logged in, the data of
- * that session is deleted first. Returns 0; -EINVAL: `user` is empty or too long; or an error of
+ * that session is deleted first. Each of several concurrent logins in one browser succeeds; the values of the
+ * old session continue in one of them. Returns 0; -EINVAL: `user` is empty or too long; or an error of
  * duda_session_set().
  *
  *     int e = duda_session_log_in(d, duda_form(d, "user"));
