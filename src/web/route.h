@@ -31,7 +31,8 @@ static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk
 {
     if (MK_UNLIKELY(r->regex != NULL))
         return mk_regex_match(r->regex, path, NULL);
-    return mk_pattern_matches(&r->pattern, path) ? MK_REGEX_MATCH : MK_REGEX_NO_MATCH;
+    bool matches = r->pattern.kind == MK_PATTERN_ALL || mk_pattern_matches(&r->pattern, path);
+    return matches ? MK_REGEX_MATCH : MK_REGEX_NO_MATCH;
 }
 
 /* Does the pattern match every path? Such a route is not specific to any path. */
