@@ -37,9 +37,9 @@ MK_API unsigned mk_access_record_status(const struct mk_access_record *record);
 MK_API enum mk_outcome mk_access_record_outcome(const struct mk_access_record *record);
 /** Bytes sent after the response head, including transfer coding. */
 MK_API uint64_t mk_access_record_sent(const struct mk_access_record *record);
-/** Why the request ended as it did, as one word: the reason that mk_request_set_reason() has set; else the
- * name of the outcome, unless it is "ok"; else the name of the plugin whose on_request has responded, such as
- * "limits" or "auth"; else "ok". */
+/** Why the request ended as it did, as one word: the reason set by mk_request_set_reason(); else the name of
+ * the outcome, unless it is "ok"; else the name of the plugin whose on_request hook responded, such as
+ * "limits" or "auth"; else "ok". Valid as long as the record. */
 MK_API const char *mk_access_record_reason(const struct mk_access_record *record);
 /** Bytes of the request body that were received, without transfer coding. */
 MK_API uint64_t mk_access_record_received(const struct mk_access_record *record);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory allocator interface, for the results of parsers. Use an allocator in one thread only: the
- * allocator of a request in the thread of its worker. */
+/* Memory allocator interface, for the results of parsers. Use an allocator in one thread only; for the
+ * allocator of a request, that is the thread of its worker. */
 #ifndef MONKEY_ALLOCATOR_H
 #define MONKEY_ALLOCATOR_H
 

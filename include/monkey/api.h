@@ -42,7 +42,7 @@
 #define MK_API_INIT(type)
 #endif
 
-/** Returns the struct of the given type whose member `ptr` points to. */
+/** Converts `ptr`, a pointer to the `member` of a struct `type`, to a pointer to that struct. */
 #ifdef __cplusplus
 #define MK_CONTAINER(ptr, type, member)                                                                      \
     (static_cast<type *>(static_cast<void *>(reinterpret_cast<char *>(ptr) - offsetof(type, member))))
@@ -51,9 +51,9 @@
 #endif
 
 /**
- * No limit, for durations in milliseconds. For a parameter that limits a wait, 0 means no wait, and
- * MK_FOREVER a wait without a limit. In structs of options, 0 selects the default. For a time to live, 0
- * means no expiry.
+ * No limit, for durations in milliseconds. For a parameter that limits a wait, 0 means "do not wait", and
+ * MK_FOREVER means "wait without a limit". In structs of options, 0 selects the default. For a time to live,
+ * 0 means no expiry.
  */
 #define MK_FOREVER 0xffffffffu
 

@@ -98,6 +98,7 @@ static inline void mk_buf_add_int(struct mk_buf *buf, int64_t n)
         mk_buf_add_char(buf, '-');
     mk_buf_add_num(buf, n < 0 ? ~MK_API_CAST(uint64_t, n) + 1 : MK_API_CAST(uint64_t, n));
 }
+/** Append formatted text, as printf(3) and vprintf(3) write it. */
 MK_API void mk_buf_addf(struct mk_buf *buf, const char *fmt, ...) MK_API_PRINTF(2, 3);
 MK_API void mk_buf_addv(struct mk_buf *buf, const char *fmt, va_list args) MK_API_PRINTF(2, 0);
 

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/** The script, and other options of a gateway. Strings must live as long as the request. */
+/** The script, and options for its variables. Strings must live as long as the request. */
 struct mk_cgi_options {
     mk_str script_name;     /**< SCRIPT_NAME: the part of the path that identifies the script */
     mk_str script_filename; /**< SCRIPT_FILENAME; absent: no file */
@@ -20,8 +20,8 @@ struct mk_cgi_options {
     mk_str path_translated; /**< PATH_TRANSLATED: path_info as a file name; absent: not set */
     int64_t length;         /**< length of the request body, or MK_LENGTH_UNKNOWN */
     bool authorization;     /**< pass the Authorization header, for scripts that check passwords themselves */
-    bool underscores;       /**< pass headers with underscores, which programs may confuse with other
-                                 headers */
+    bool underscores;       /**< pass headers whose names contain underscores, although programs may confuse
+                                 them with other headers */
     bool forwarded;         /**< pass Forwarded and related headers from the client or another proxy */
     const struct mk_header *overrides; /**< variables from the configuration; they override all other
                                             variables */

@@ -84,8 +84,8 @@ struct mk_conf_key;
 struct mk_conf_table;
 
 /**
- * The configuration that is being loaded, as passed to load() and host() of a plugin. Report mistakes with
- * file and line; the server accepts the configuration only if no error was reported.
+ * The configuration that is being loaded, as passed to load() and host() of a plugin. The functions below
+ * report mistakes with file and line; the server accepts the configuration only if no error was reported.
  */
 struct mk_config;
 
@@ -130,8 +130,8 @@ MK_API bool mk_conf_ctx_time(const struct mk_conf_ctx *ctx, mk_str text, uint32_
 /** Resolves a path relative to the folder of the configuration file that contains it; NUL-terminated.
  * Absent if out of memory. */
 MK_API mk_str mk_conf_ctx_path(const struct mk_conf_ctx *ctx, mk_str path);
-/** Parses the value of a key `Location`: a decoded path that begins with `/` and covers every path that begins with
- * it. Returns false, and reports the error, for a pattern or a path that no request can have. */
+/** Parses the value of a key `Location`: a decoded path that begins with `/` and applies to every path that
+ * begins with it. Returns false, and reports the error, for a pattern or a path that no request can have. */
 MK_API bool mk_conf_ctx_location(const struct mk_conf_ctx *ctx, mk_str value, mk_str *location);
 /**
  * Reports an error with file, line and source text at `part`, a slice of the key or value; an absent `part`
@@ -248,6 +248,7 @@ MK_API void *mk_config_alloc(struct mk_config *config, size_t size);
 MK_API struct mk_network_set *mk_config_network_set(struct mk_config *config,
                                                     const struct mk_network *networks,
                                                     const uint32_t *numbers, size_t n);
+/** Returns a NUL-terminated copy that lives as long as the configuration. Absent if out of memory. */
 MK_API mk_str mk_config_copy(struct mk_config *config, mk_str text);
 /** Calls fn(data) when the configuration is released. Returns false if out of memory; fn is then never
  * called. */
@@ -377,10 +378,10 @@ MK_API void mk_config_prepend_route(struct mk_config *config, mk_str pattern,
                                     const struct mk_handler *handler, void *data);
 
 /**
- * Only in host(): declares a route of a handler that mk_config_prepend_route() has added for all paths, so that
- * two plugins whose handlers have the same route are noticed. `route` has the form of mk_router_add(). `host`
- * restricts it to requests for this host; empty: any. `where` is the source location of the route, for
- * messages. Copies all texts.
+ * Only in host(): declares a route that a handler serves, if mk_config_prepend_route() has added the handler
+ * for all paths. The server thus detects that two plugins serve the same route. `route` has the form of
+ * mk_router_add(). `host` restricts the route to requests for this host; empty: any host. `where` is the
+ * source location of the route, for messages. Copies all texts.
  *
  * Returns 0, or -ENOMEM. Returns -EEXIST if another declared route of this virtual host matches the same
  * requests: *conflict then describes both routes, for mk_config_error().
@@ -389,13 +390,14 @@ MK_API int mk_config_declare_route(struct mk_config *config, mk_str host, mk_str
                                    mk_str *conflict) MK_API_MUST_USE;
 
 /**
- * A variable in the environment of the process that checks the configuration of an isolated service. Its value
- * is a descriptor, to which a plugin with such routes writes one line for each: the host, the route and its
- * source location, separated by tabs. The front server declares the routes with mk_config_declare_route().
+ * Environment variable of the process that checks the configuration of an isolated service. Its value is the
+ * number of a descriptor. A plugin with such routes writes one line per route to the descriptor: the host,
+ * the route and its source location, separated by tabs. The front server then declares the routes with
+ * mk_config_declare_route().
  */
 #define MK_ROUTES_FD_VARIABLE "MONKEY_ROUTES_FD"
 
-/** Declares that the plugin starts services that have a master, workers and a sandbox of their own, so that
+/** Declares that the plugin starts services with their own master, workers and sandbox, so that
  * `monkey explain` mentions them. */
 MK_API void mk_config_declare_services(struct mk_config *config);
 
@@ -403,8 +405,9 @@ MK_API void mk_config_declare_services(struct mk_config *config);
  * write. Returns false if they run as the user of the server. */
 MK_API bool mk_config_user(const struct mk_config *config, uid_t *uid, gid_t *gid);
 
-/** Allows workers to read this file or folder despite the sandbox. `section` and `key` name the setting that this
- * follows from, as for mk_config_error(). Both may be NULL: it follows from the plugin or the route. */
+/** Allows workers to read this file or folder despite the sandbox. `section` and `key` name the setting that
+ * requires this access, as for mk_config_error(); pass NULL for both if the plugin or the route itself
+ * requires it. */
 MK_API void mk_config_allow_path(struct mk_config *config, const void *section, const char *key, mk_str path);
 /**
  * Allows workers to read, create, write, rename and remove files and folders below this folder. This changes
@@ -413,17 +416,17 @@ MK_API void mk_config_allow_path(struct mk_config *config, const void *section, 
  */
 MK_API void mk_config_allow_writing(struct mk_config *config, const void *section, const char *key,
                                     mk_str folder);
-/** Allows workers to read the files that getaddrinfo() needs, and to connect to TCP port 53. Call getaddrinfo() in a thread, because
- * it blocks. */
+/** Allows workers to read the files that getaddrinfo() needs, and to connect to TCP port 53. getaddrinfo()
+ * blocks, so call it in a thread. */
 MK_API void mk_config_allow_resolver(struct mk_config *config, const void *section, const char *key);
 /** Allows workers to read the trusted certificates of the system, for connections to other servers.
  * Private keys stay inaccessible. */
 MK_API void mk_config_allow_trust_store(struct mk_config *config, const void *section, const char *key);
 
 /**
- * Allows workers to connect sockets to this TCP port of any machine; 0: to all ports. Connections of
- * mk_upstream_open() and of other functions of this interface need no permission; nor do unix sockets, UDP, and
- * programs that workers start.
+ * Allows workers to connect sockets to this TCP port of any machine; 0: to all ports. Connections made by
+ * mk_upstream_open() and other functions of this interface need no permission. Neither do Unix sockets, UDP,
+ * or programs that workers start.
  */
 MK_API void mk_config_allow_connect(struct mk_config *config, const void *section, const char *key,
                                     uint16_t port);
@@ -434,22 +437,23 @@ MK_API void mk_config_allow_bind(struct mk_config *config, const void *section, 
 
 /** A program that workers may start. The lists must live as long as the configuration. */
 struct mk_program {
-    const char *path; /**< an absolute file name; with a slash at its end, all programs below the folder */
+    const char *path; /**< an absolute path; if it ends with a slash, all programs below this folder */
     bool is_only_in_first_worker; /**< only the worker with the index 0 starts the program */
-    /** exactly one argument follows `arguments`: a file in a folder of mk_config_allow_scripts(). The variable
-     * SCRIPT_FILENAME is equal to it, and PATH_TRANSLATED, if set, is in such a folder, unless `variables` lists
-     * another value */
+    /** exactly one argument must follow `arguments`: a file in a folder of mk_config_allow_scripts(). The
+     * variable SCRIPT_FILENAME must equal this argument, and PATH_TRANSLATED, if set, must be in such a
+     * folder, unless `variables` lists another value */
     bool takes_script;
-    const char *const *arguments; /**< exactly these after argv[0], ended by NULL; NULL: any */
-    /** the only permitted variables, each `NAME`, `NAME*` for all names that begin so except HTTP_PROXY, or
-     * `NAME=VALUE` for this value only; ended by NULL. NULL: any, such as LD_PRELOAD */
+    const char *const *arguments; /**< the only permitted arguments after argv[0], ended by NULL; NULL: any */
+    /** the only permitted variables, each `NAME`, `NAME*` for all names with this prefix except HTTP_PROXY,
+     * or `NAME=VALUE` for this value only; ended by NULL. NULL: any, such as LD_PRELOAD */
     const char *const *variables;
 };
 
 /**
- * Allows workers to start this program with mk_subprocess_start(), outside the sandbox. Each worker that may start
- * programs gets a spawner process, which refuses all others, so that a compromised worker cannot start them. Name
- * the arguments and variables where they are known: `sh -c` and `LD_PRELOAD` run any program.
+ * Allows workers to start this program with mk_subprocess_start(), outside the sandbox. Each worker that may
+ * start programs gets a spawner process, which refuses to start any other program, so that even a compromised
+ * worker cannot start one. Restrict the arguments and variables as far as you can, because `sh -c` and
+ * `LD_PRELOAD` can run any program.
  */
 MK_API void mk_config_allow_program_sized(struct mk_config *config, const void *section, const char *key,
                                           const struct mk_program *program, size_t program_size);
@@ -458,10 +462,10 @@ static inline void mk_config_allow_program(struct mk_config *config, const void 
 {
     mk_config_allow_program_sized(config, section, key, program, sizeof *program);
 }
-/** Only in host(), and while the handler of a route is bound: allows workers to start all programs in the folders
- * of this virtual host (DocumentRoot, Alias, UserDir), with any arguments and these `variables` (see struct
- * mk_program). Unless it is NULL, SCRIPT_FILENAME is the file name of the program, and PATH_TRANSLATED, if set, is in
- * such a folder. */
+/** Only in host(), or in bind() of a handler: allows workers to start all programs in the folders of this
+ * virtual host (DocumentRoot, Alias, UserDir), with any arguments and these `variables` (see struct
+ * mk_program). Unless `variables` is NULL, SCRIPT_FILENAME must be the file name of the program, and
+ * PATH_TRANSLATED, if set, must be in one of these folders. */
 MK_API void mk_config_allow_scripts(struct mk_config *config, const char *const *variables);
 
 #ifdef __cplusplus

@@ -23,10 +23,11 @@ MK_API int mk_conn_set_client_addr(struct mk_conn *conn, const struct mk_addr *p
 /** Declares that the client uses TLS on its connection to the proxy: the scheme of all requests is then
  * "https". */
 MK_API void mk_conn_set_secure(struct mk_conn *conn);
-/** The bytes received but not yet consumed. The hook runs right after the connection was accepted, so there
- * are none at first. If the hook returns MK_WAIT, the server reads input and calls the hook again as more
- * arrives: at most 64 KB, within 5 seconds, or HeaderTimeout if that is shorter. The connection does not
- * count against the limits of its client address until all hooks have accepted it. */
+/** The bytes received but not yet consumed; valid until the hook consumes bytes or returns. The hook first
+ * runs right after the connection was accepted, before any bytes have arrived. If the hook returns MK_WAIT,
+ * the server reads input and calls the hook again as more arrives: at most 64 KB, within 5 seconds, or
+ * HeaderTimeout if that is shorter. The connection does not count against the limits of its client address
+ * until all hooks have accepted it. */
 MK_API mk_str mk_conn_peek(struct mk_conn *conn);
 /** Consumes the first n bytes, or all if there are fewer. The request starts after them. */
 MK_API void mk_conn_consume(struct mk_conn *conn, size_t n);

@@ -30,12 +30,12 @@ struct mk_filter_ops {
 };
 
 /**
- * Adds a filter. Call it from on_response, and only if the client receives a body
- * (mk_response_will_send_body()) or would receive one with GET instead of HEAD: the response to HEAD has the
- * headers of a GET, but the server does not read from the filter. `length` is the length of the output, or
- * MK_LENGTH_UNKNOWN. You set the headers that describe the body (Content-Encoding, ETag, Accept-Ranges). The
- * server calls ops->close(ctx) even if this function fails. Returns 0; -EINVAL for a raw source or a tunnel;
- * -ENOMEM; or -EALREADY.
+ * Adds a filter; `ops` must live as long as the request. Call the function from on_response, and only if the
+ * client receives a body (mk_response_will_send_body()) or would receive one with GET instead of HEAD: the
+ * response to HEAD has the headers of a GET, but the server does not read from the filter. `length` is the
+ * length of the output, or MK_LENGTH_UNKNOWN. You set the headers that describe the body (Content-Encoding,
+ * ETag, Accept-Ranges). The server calls ops->close(ctx) even if this function fails. Returns 0; -EINVAL for
+ * a raw source or a tunnel; -ENOMEM; or -EALREADY.
  */
 MK_API int mk_response_add_filter(struct mk_response *response, const struct mk_filter_ops *ops, void *ctx,
                                   int64_t length);

@@ -138,8 +138,8 @@ MK_API const struct mk_upload *mk_form_upload(const struct mk_form *form, const 
 
 /**
  * Parses application/x-www-form-urlencoded data, such as request bodies and query strings: `a=1&b=x+y%21`.
- * Returns 0; -EBADMSG: a `%` without two hexadecimal digits (400); -EMSGSIZE: a limit is exceeded (413);
- * -ENOMEM. Thread-safe.
+ * The fields are allocated from `memory`; `limits` may be NULL. Returns 0; -EBADMSG: a `%` without two
+ * hexadecimal digits (400); -EMSGSIZE: a limit is exceeded (413); -ENOMEM. Thread-safe.
  *
  *     struct mk_form fields;
  *     int e = mk_form_parse(MK_STR("name=Ana&tag=x&tag=y"), &memory, NULL, &fields);

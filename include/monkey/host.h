@@ -24,8 +24,8 @@ MK_API mk_str mk_vhost_name_at(const struct mk_vhost *vhost, size_t i);
  *     mk_str root = mk_vhost_root(mk_request_vhost(request)); // DocumentRoot
  */
 MK_API mk_str mk_vhost_root(const struct mk_vhost *vhost);
-/** The i-th name of an index file, which a request for a folder returns if the folder contains it; absent if `i` is
- * out of range. */
+/** The i-th index file name. A request for a folder returns the first of these files that the folder
+ * contains. Absent if `i` is out of range. */
 MK_API mk_str mk_vhost_index_at(const struct mk_vhost *vhost, size_t i);
 /** The i-th route as written: its pattern and handler. Returns false if `i` is out of range. */
 MK_API bool mk_vhost_route_at(const struct mk_vhost *vhost, size_t i, mk_str *pattern, mk_str *handler);

@@ -34,7 +34,7 @@ struct mk_json_error {
 };
 
 /** A reader: a position in a text, with the limits that remain. Only mk_json_reader_init() and the functions
- * below change it. After an error, `error` is not 0, and the reader must not be used any more. */
+ * below change it. After an error, `error` is not 0; do not use the reader any further. */
 struct mk_json_reader {
     mk_str text;
     size_t at;
@@ -69,7 +69,7 @@ MK_API bool mk_json_reader_expect_end(struct mk_json_reader *reader);
 
 /** Returns the next character that is not white space, without consuming it; 0 at the end. */
 MK_API char mk_json_reader_peek(struct mk_json_reader *reader);
-/** Consumes the next character if it is `expected`. */
+/** Consumes the next character if it is `expected`, and returns whether it was. Never fails. */
 MK_API bool mk_json_reader_accept(struct mk_json_reader *reader, char expected);
 /** Like mk_json_reader_accept(), but reports an error if the next character is not `expected`. The message
  * contains `expectation`, which describes the expected text. */
@@ -90,9 +90,10 @@ MK_API bool mk_json_reader_string(struct mk_json_reader *reader, mk_str *out);
 MK_API bool mk_json_reader_string_copy(struct mk_json_reader *reader, mk_str *out);
 /** Consumes a member name: a string without a NUL. */
 MK_API bool mk_json_reader_name(struct mk_json_reader *reader, mk_str *out);
-/** Consumes a number; *is_integer tells whether it has neither a fraction nor an exponent. */
+/** Consumes a number. Sets *is_integer to whether it has neither a fraction nor an exponent. */
 MK_API bool mk_json_reader_number(struct mk_json_reader *reader, mk_str *out, bool *is_integer);
-/** Consumes `word` (`true`, `false` or `null`) if it is the next token. */
+/** Consumes `word` (`true`, `false` or `null`) if it is the next token, and returns whether it was. Never
+ * fails. */
 MK_API bool mk_json_reader_literal(struct mk_json_reader *reader, mk_str word);
 /** Consumes a value of any type, and sets *out to its text. */
 MK_API bool mk_json_reader_skip(struct mk_json_reader *reader, mk_str *out);

@@ -28,8 +28,8 @@ MK_API void *mk_mem_zalloc(size_t n, size_t size) MK_API_MUST_USE;
 MK_API void *mk_mem_realloc(void *old, size_t size) MK_API_MUST_USE;
 /** Frees a block; NULL is allowed. */
 MK_API void mk_mem_free(void *block);
-/** Returns free memory of the heap to the system, which takes milliseconds for a large heap. Does nothing if the
- * C library cannot do it on request. */
+/** Returns free heap memory to the system, like malloc_trim(3), which takes milliseconds for a large heap.
+ * Does nothing if the C library has no such function. */
 MK_API void mk_mem_trim(void);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Meters: call statistics for stores, databases and other servers, which all plugins count in the same
- * way. */
+/* Meters: statistics of calls to stores, databases and other servers, counted in the same way by all
+ * plugins. */
 #ifndef MONKEY_METER_H
 #define MONKEY_METER_H
 
@@ -15,8 +15,8 @@ extern "C" {
 enum { MK_METER_CALLS, MK_METER_FAILURES, MK_METER_WAITING, MK_METER_MICROS };
 
 /**
- * Returns the series of the section `name` of a package. Only in load(). Returns 0 if there are too many
- * series, or if out of memory.
+ * Only in load(): returns the statistics series for the section `name` of a package. Returns 0 if there are
+ * too many series, or if out of memory.
  *
  *     settings->meter = mk_meter_get(config, MK_STR("kv"), settings->name);
  *     ...
@@ -77,7 +77,7 @@ static inline uint32_t mk_meter_get(struct mk_config *config, mk_str package, mk
     return r ? mk_stat_series(r, mk_stat_register_table(r, &table), labels) : 0;
 }
 
-/** Counts the start of a call. `cells` belong to the worker; NULL is ignored. */
+/** Counts the start of a call. `cells` are those of the worker (mk_worker_cells()); NULL is ignored. */
 static inline void mk_meter_begin(uint64_t *cells)
 {
     if (cells)

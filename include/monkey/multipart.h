@@ -31,7 +31,7 @@ struct mk_multipart_limits {
     uint64_t reserved[4]; /**< must be zero */
 };
 
-/** Returns the limits with the defaults filled in. */
+/** Returns the limits with the defaults filled in; `limits` may be NULL. */
 MK_API struct mk_multipart_limits mk_multipart_limits_of(const struct mk_multipart_limits *limits);
 
 /** Upper bound for the `head` limit, in bytes. */
@@ -58,7 +58,7 @@ MK_API bool mk_multipart_boundary(mk_str type, mk_str *out) MK_API_MUST_USE;
 
 /**
  * Creates a parser; NULL if memory is exhausted, or if the boundary is empty or longer than MK_BOUNDARY_MAX.
- * Free it with mk_multipart_free(). Thread-safe.
+ * Free it with mk_multipart_free(). `limits` may be NULL; `ops` must outlive the parser. Thread-safe.
  *
  *     struct mk_multipart *m = mk_multipart_new(boundary, NULL, &ops, ctx);
  *     while (!e && (n = read_more(buf, sizeof buf)) > 0)

@@ -174,18 +174,18 @@ struct mk_plugin {
     unsigned (*on_handler)(struct mk_request *request, void *host_data);
 
     /**
-     * Runs a command of the administrator in one worker, such as `monkey shell upstream api drain 10.0.0.1:80`:
-     * `words` are the words after the name of the plugin. Appends the response, or the reason of a failure, to
-     * `out`. Returns 0, or a negative errno value: -EINVAL for wrong usage; -ENOENT, -EEXIST or -ENOSPC if the
-     * command cannot change anything. The shell logs all commands with their results, except after those four
-     * errors. After -EINPROGRESS, the command calls end->done() later; `out` stays empty. `end` is valid during the
-     * call.
+     * Runs a command of the administrator in one worker, such as
+     * `monkey shell upstream api drain 10.0.0.1:80`: `words` is the text after the name of the plugin.
+     * Appends the response, or the reason for a failure, to `out`. Returns 0, or a negative errno value:
+     * -EINVAL for wrong usage; -ENOENT, -EEXIST or -ENOSPC if the command cannot change anything. The shell
+     * logs all commands with their results, except after those four errors. After -EINPROGRESS, the command
+     * calls end->done() later; `out` stays empty. `end` is valid during the call.
      */
     int (*on_command)(struct mk_worker *worker, mk_str words, struct mk_buf *out,
                       const struct mk_command_end *end, void *data);
 
-    /** Called by mk_worker_release_memory(): frees memory that no request needs, such as caches that can be filled
-     * again. `what` are flags of enum mk_release. */
+    /** Called by mk_worker_release_memory(): frees memory that no request needs, such as caches that can be
+     * filled again. `what` are flags of enum mk_release. */
     void (*on_release_memory)(struct mk_worker *worker, unsigned what, void *data);
 };
 

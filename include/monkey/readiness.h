@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of the statistics with the components that are not ready, which the plugin metrics reports at the
- * path of its key `Ready`. */
+/* The statistics table of components that are not ready. The plugin metrics reports them at the path that its
+ * key `Ready` sets. */
 #ifndef MONKEY_READINESS_H
 #define MONKEY_READINESS_H
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/** The name of the table, and the labels of its series. The only metric is a gauge, the number of workers in
+/** The name of the table, and the labels of its series. Its only metric is a gauge: the number of workers in
  * which the component is not ready for this reason. */
 #define MK_READINESS_TABLE "components"
 enum { MK_READINESS_COMPONENT, MK_READINESS_REASON };

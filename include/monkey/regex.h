@@ -50,8 +50,9 @@ struct mk_regex_ops {
 };
 
 /**
- * Compiles a pattern. On failure, returns NULL and describes the error in *error. Call it while a
- * configuration is loaded (in load(), host() or a parse()), so that no request waits for the compilation.
+ * Compiles a pattern; `nocase` ignores the case of letters. On failure, returns NULL and describes the error
+ * in *error. Call it while a configuration is loaded (in load(), host() or a parse()), so that no request
+ * waits for the compilation.
  *
  * Text is a sequence of bytes: `.` matches one byte of any value, and a pattern cannot enable UTF mode. `$`
  * matches only at the very end.

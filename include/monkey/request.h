@@ -29,6 +29,7 @@ struct mk_worker;
 
 /** The method; MK_METHOD_UNKNOWN if it is not in the enum (see mk_request_method_text()). */
 MK_API enum mk_method mk_request_method(const struct mk_request *request);
+/** The method as the client sent it. */
 MK_API mk_str mk_request_method_text(const struct mk_request *request);
 /** The name of the method: as the client sent it, or "GET" if a rewrite turned the request into a GET. */
 MK_API mk_str mk_request_method_name(const struct mk_request *request);
@@ -185,14 +186,14 @@ MK_API enum mk_header_role mk_request_header_role(const struct mk_request *reque
  * Change the request headers that the functions above return, so that handlers, programs and backends see the
  * new ones. Call them from on_request or, if access checks must see the received headers, from on_handler.
  * mk_request_set_header() replaces all headers of that name, mk_request_add_header() adds one, and
- * mk_request_remove_header() removes all. Names that programs confuse with `name` count as the same name, such
- * as `X_Tenant` and `X-Tenant`. The role of a new header is MK_ROLE_SERVER: gateways forward it, even if the
- * client lists its name in Connection. Strings are copied. After a rewrite that calls the hooks again, the
- * request has the received headers again.
+ * mk_request_remove_header() removes all. Names that programs confuse with `name` count as the same name,
+ * such as `X_Tenant` and `X-Tenant`. The role of a new header is MK_ROLE_SERVER: gateways forward it, even if
+ * the client lists its name in Connection. Strings are copied. After a rewrite that calls the hooks again,
+ * the request has the received headers again.
  *
  * Return 0; -EINVAL if `name` is not changeable (mk_request_header_is_changeable()) or the value contains a
  * control character; -E2BIG for more than 254 headers; or -ENOMEM. After an error, reject the request: a
- * header that the client has forged may still be there.
+ * header that the client forged may still be present.
  *
  *     if (mk_request_set_header(request, MK_STR("X-Tenant"), MK_STR("blue"))) // for the handler and backends
  *         return MK_ERROR;
@@ -225,8 +226,8 @@ MK_API const struct mk_addr *mk_request_client_addr(const struct mk_request *req
 /** Sets the client address that all later calls return, for hooks that identify the client behind a proxy.
  * Returns 0 or -ENOMEM. */
 MK_API int mk_request_set_client_addr(struct mk_request *request, const struct mk_addr *peer);
-/** Returns the local address of the connection in *out. Returns 0, or a negative errno value if there
- * is none. */
+/** Stores the local address of the connection in *out. Returns 0, or a negative errno value if there is
+ * none. */
 MK_API int mk_request_local_addr(const struct mk_request *request, struct mk_addr *out) MK_API_MUST_USE;
 
 /** "http" or "https": the scheme with which the client connects to this server, or to a trusted proxy. */
@@ -267,9 +268,9 @@ MK_API bool mk_request_has_id(const struct mk_request *request);
 /** Declares that the peer is a trusted proxy: the server uses its X-Request-Id. Call it from a hook with
  * MK_PRIORITY_ADDRESS or a lower priority value. */
 MK_API void mk_request_trust_proxy(struct mk_request *request);
-/** For handlers that pass the request to another program: sets the headers X-Request-Id, traceparent and
- * tracestate of the request, in place of those of the client, if the request has an ID or a trace
- * (monkey/trace.h). Headers that a hook has set stay. Returns 0 or a negative errno value. */
+/** For handlers that pass the request to another program: replaces the client's X-Request-Id, traceparent and
+ * tracestate headers with this server's own, if the request has an ID or a trace (monkey/trace.h). Headers
+ * that a hook has set are kept. Returns 0 or a negative errno value. */
 MK_API int mk_request_add_context(struct mk_request *request);
 
 /** The virtual host that serves the request; NULL if the request failed before a virtual host was chosen. */
@@ -284,7 +285,7 @@ MK_API mk_str mk_request_vhost_name(struct mk_request *request);
 /** Sets the name of the virtual host as reported by a server in front of this one. The name is copied.
  * Returns 0 or -ENOMEM. */
 MK_API int mk_request_set_vhost_name(struct mk_request *request, mk_str name);
-/** The pattern of the matched route, as written in [ROUTES]. */
+/** The pattern of the matched route, as written in [ROUTES]; absent if no route was matched. */
 MK_API mk_str mk_request_route(const struct mk_request *request);
 struct mk_handler;
 /** The handler of the matched route; NULL if no route was matched. */
@@ -339,8 +340,9 @@ MK_API int mk_request_stat(const struct mk_request *request, mk_str path,
  * root, as found by mk_request_stat(), and that ends with `extension` unless that is empty. *info receives
  * the rest of the path. A path that leads through any other file matches no script, so no other file is ever
  * executed. A hidden file is not a script unless hidden files are served. Returns 0, or the status for the
- * response: 404 if there is no script. *name is then the path that was looked up, or absent if no leading
- * part ends with `extension`.
+ * response: 404 if there is no script; 403 if the script is a hidden file or may not be opened; 500 or 503
+ * for other errors. On an error, *name is the path that was looked up, or absent if no leading part ends with
+ * `extension`.
  *
  *     mk_str script, info;
  *     unsigned status = mk_request_find_script(request, MK_STR(".lua"), &script, &info);
@@ -464,8 +466,8 @@ MK_API void mk_request_cancel_on_disconnect(struct mk_request *request);
 MK_API int mk_request_set_handler_timeout(struct mk_request *request, uint32_t timeout_ms);
 MK_API int mk_request_set_tunnel_timeout(struct mk_request *request, uint32_t timeout_ms);
 /** Sets how long the client may be silent while the server waits for its request body, or for space to send
- * the response, in place of `MinRate`: for messages that a client sends when they occur. The maximum is one
- * day; MK_FOREVER: no timeout. Returns 0, -EINVAL (0 milliseconds) or -ENOMEM. */
+ * the response, in place of `MinRate`: for clients that send messages at irregular intervals. The maximum is
+ * one day; MK_FOREVER: no timeout. Returns 0, -EINVAL (0 milliseconds) or -ENOMEM. */
 MK_API int mk_request_set_body_timeout(struct mk_request *request, uint32_t timeout_ms);
 /**
  * Sets the body limit in place of `MaxBodySize`, from on_request. You can only lower the limit, because the

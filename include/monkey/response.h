@@ -31,8 +31,9 @@ struct mk_request;
  *     e = e ? e : mk_response_add_header(response, MK_STR("Location"), MK_STR("/items/7"));
  */
 MK_API int mk_response_set_status(struct mk_response *response, unsigned status);
+/** The status; 200 if none was set. */
 MK_API unsigned mk_response_status(const struct mk_response *response);
-/** Was a status set? Otherwise it is 200 by default. */
+/** Was a status set? */
 MK_API bool mk_response_has_status(const struct mk_response *response);
 /** Is the response an error with the server's default page, because neither a handler nor [ERROR_PAGES]
  * supplied one? Hooks may replace that page. */
@@ -62,7 +63,7 @@ MK_API int mk_response_add_header(struct mk_response *response, mk_str name, mk_
 
 /** Adds a header without copying or validating it. Both strings must outlive the request, the name must be a
  * token, and the value must not contain control characters. Use it for headers from the configuration, which
- * are validated when the configuration is loaded. */
+ * are validated when the configuration is loaded. Returns 0, -ENOMEM or -EALREADY. */
 MK_API int mk_response_add_header_nocopy(struct mk_response *response, mk_str name, mk_str value);
 /**
  * Adds headers that the caller has both as an array and as text: "Name: value" and CRLF for each, as sent in
@@ -90,7 +91,7 @@ MK_API int mk_response_begin_sse(struct mk_response *response);
  *     mk_response_remove_header(response, MK_STR("X-Powered-By"));
  */
 MK_API int mk_response_remove_header(struct mk_response *response, mk_str name);
-/** Combines mk_response_remove_header() and mk_response_add_header(). */
+/** Combines mk_response_remove_header() and mk_response_add_header(), and returns their errors. */
 MK_API int mk_response_set_header(struct mk_response *response, mk_str name, mk_str value);
 
 /**
@@ -151,8 +152,9 @@ struct mk_file_id {
 MK_API bool mk_response_file_id(const struct mk_response *response, struct mk_file_id *id);
 
 /**
- * Sets the body; the text is copied. If a handler of mk_server_add_route() sets the body but no Content-Type
- * header, the response gets the default type of the server: see mk_server_set_default_type().
+ * Sets the body; the text is copied. Returns 0, -ENOMEM or -EALREADY. If a handler of mk_server_add_route()
+ * sets the body but no Content-Type header, the response gets the default type of the server: see
+ * mk_server_set_default_type().
  *
  *     int e = mk_response_set_header(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
  *     e = e ? e : mk_response_set_body(response, MK_STR("hello\n"));
@@ -160,13 +162,14 @@ MK_API bool mk_response_file_id(const struct mk_response *response, struct mk_fi
  */
 MK_API int mk_response_set_body(struct mk_response *response, mk_str text);
 
-/** Sets a body that outlives the request, such as a literal; the text is not copied. */
+/** Sets a body that outlives the request, such as a literal; the text is not copied. Returns 0, -ENOMEM or
+ * -EALREADY. */
 MK_API int mk_response_set_body_nocopy(struct mk_response *response, mk_str text);
 
 /**
  * Sets a body that the response takes over, without copying it: free_data(data) is called once, in the thread
- * of the request, when the request has ended, whatever was sent, and even if this function fails. Returns 0;
- * -EINVAL if `free_data` is NULL; -ENOMEM; or -EALREADY.
+ * of the request, when the request has ended, no matter what was sent, and even if this function fails.
+ * Returns 0; -EINVAL if `free_data` is NULL; -ENOMEM; or -EALREADY.
  *
  *     char *report = make_report(&len);
  *     if (mk_response_set_body_owned(response, mk_str_of(report, len), free, report))
@@ -199,9 +202,9 @@ MK_API int mk_response_set_body_file(struct mk_response *response, int fd, uint6
 #define MK_LENGTH_UNKNOWN (-1)
 
 /**
- * Sets a body that `ops->read(ctx)` produces, of `length` bytes or MK_LENGTH_UNKNOWN. The server will call
- * ops->close(ctx), even if this function fails. Returns 0; -EINVAL if `length` is negative or there is no
- * `read`; or -EALREADY.
+ * Sets a body that `ops->read(ctx)` produces, of `length` bytes or MK_LENGTH_UNKNOWN. `ops` must live as long
+ * as the request. The server will call ops->close(ctx), even if this function fails. Returns 0; -EINVAL for
+ * any other negative `length`, or if there is no `read`; or -EALREADY.
  */
 MK_API int mk_response_set_body_source(struct mk_response *response, const struct mk_body_source_ops *ops,
                                        void *ctx, int64_t length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Route statistics, which all plugins with routes, such as Duda, count in the same way. */
+/* Route statistics, counted in the same way by all plugins with routes, such as Duda. */
 #ifndef MONKEY_ROUTE_STATS_H
 #define MONKEY_ROUTE_STATS_H
 
@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/** The name of a shared uint32_t (mk_config_shared()). Its value 1 means that a developer is testing the
- * services, so that routes are not disabled after crashes. Set it in load(), and read it in host(). */
+/** The name of a shared uint32_t (mk_config_shared()). The value 1 means that a developer is testing the
+ * services: routes are then not disabled after crashes. Set it in load(), and read it in host(). */
 #define MK_ROUTES_DEV_MODE "routes/dev_mode"
 
 /** The table of routes (for mk_stat_find()), its labels, and the cells of a route. */
@@ -20,8 +20,9 @@ enum { MK_ROUTE_SERVICE, MK_ROUTE_METHOD, MK_ROUTE_PATTERN };
 enum { MK_ROUTE_REQUESTS, MK_ROUTE_FAILURES, MK_ROUTE_CANCELLED, MK_ROUTE_CRASHES, MK_ROUTE_DURATION };
 
 /**
- * Returns the series of a route. `method` is `*` for all methods; `pattern` is a host and a path, such as
- * `/items/:id`. Only in load() and host(). Returns 0 if there are too many series, or if out of memory.
+ * Returns the statistics series of a route. `method` is `*` for all methods; `pattern` is a host and a path,
+ * such as `/items/:id`. Only in load() and host(). Returns 0 if there are too many series, or if out of
+ * memory.
  */
 static inline uint32_t mk_route_stats_series(struct mk_config *config, mk_str service, mk_str method,
                                              mk_str pattern)
@@ -90,7 +91,7 @@ static inline uint32_t mk_route_stats_series(struct mk_config *config, mk_str se
     return r ? mk_stat_series(r, mk_stat_register_table(r, &table), labels) : 0;
 }
 
-/** Counts a request that has ended. `cells` belong to the worker; NULL is ignored. */
+/** Counts a request that has ended. `cells` are those of the worker (mk_worker_cells()); NULL is ignored. */
 static inline void mk_route_stats_record(uint64_t *cells, uint64_t duration_us, bool failed, bool cancelled)
 {
     if (!cells)

@@ -180,10 +180,10 @@ MK_API int mk_server_add_route(struct mk_server *server, const char *route, mk_s
 
 /**
  * Sets the Content-Type of responses of mk_server_add_route() handlers whose body is text in memory and that
- * have no Content-Type of their own. The initial value is `text/plain; charset=utf-8`: without a type, a
- * browser may interpret text that came from a client as HTML, and run its scripts. Files and body sources get
- * no default. `type` is copied; NULL: no default. Returns 0; -EINVAL if `type` is not a media type, with
- * optional parameters; -ENOMEM or -EBUSY.
+ * have no Content-Type. The initial value is `text/plain; charset=utf-8`: without a type, a browser may
+ * interpret text that came from a client as HTML, and run its scripts. Files and body sources get no default.
+ * `type` is copied; NULL: no default. Returns 0; -EINVAL if `type` is not a media type, with optional
+ * parameters; -ENOMEM or -EBUSY.
  *
  *     mk_server_set_default_type(s, "application/json");
  */
@@ -266,8 +266,7 @@ MK_API const struct mk_router_param *mk_server_param(const struct mk_request *re
  *
  * While the server is running, any thread may call this function, including handlers. The call returns
  * immediately, and the workers begin to accept in their next iteration. The new listener serves the hosts
- * without a `Listen` of their own. `tls` requires that at least one host has had a certificate since the
- * start.
+ * without their own `Listen`. `tls` requires that at least one host has had a certificate since the start.
  *
  * Returns 0; -EINVAL (the address is malformed, or already has a listener, or 64 listeners are open);
  * -EADDRINUSE, -EACCES, -EMFILE and other errors of bind(2) and socket(2); -ENOTSUP (the address requires
@@ -346,7 +345,8 @@ MK_API int mk_server_replace_certificate(struct mk_server *server, const char *n
 
 /* ---- Running ---- */
 
-/** Runs the server in the calling thread until it is stopped. */
+/** Runs the server in the calling thread until it is stopped. Returns 0 after a stop, or the error that
+ * prevented the start or ended the server. */
 MK_API int mk_server_run(struct mk_server *server);
 
 /** Starts `threads` threads (1 to 512), which run the server and share the configuration. Returns 0 once all

@@ -23,8 +23,8 @@ extern "C" {
  *     }
  */
 
-/** Returns `given` if it has all members that this side knows, and NULL if it is NULL; otherwise `copy`, with
- * the members of `given`, and zero in all others. */
+/** Returns `given` if it is NULL or has all members that this side knows. Otherwise returns `copy`, with the
+ * members of `given` and zeros in all others. */
 static inline const void *mk_sized_in(void *copy, size_t copy_size, const void *given, size_t size)
 {
     if (!given || size >= copy_size)

@@ -42,7 +42,7 @@ MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
  * `max`, than `MaxBodySize`, or than half of `SpoolMax`, the share that one client may use (logged);
  * -EBADMSG: malformed; -ECONNRESET: the client disconnected before the end; -ENOSPC: the disk (or its quota,
  * or a file size limit) is full; -EDQUOT: `SpoolMax`, or the half of it that one client address may use, is
- * exhausted; -EOPNOTSUPP: the body does not fit in memory, and nothing has enabled spooling to files (logged);
+ * exhausted; -EOPNOTSUPP: the body does not fit in memory, and spooling to files is not enabled (logged);
  * -ENOMEM, and errors of open(2) and pwrite(2). Errors are permanent. Disk errors are logged.
  * mk_spool_status() maps each error to a status.
  *

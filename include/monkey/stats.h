@@ -53,8 +53,8 @@ struct mk_stat_metric {
                            0: undivided */
     /** Name and value of an extra label for Prometheus, up to 15 bytes each; NULL: none. */
     const char *label, *value;
-    /** Names of the values from 0, separated by spaces, up to 63 bytes, which tables show in place of the
-     * number; NULL: none. */
+    /** Names of the values 0, 1 and so on, separated by spaces, up to 63 bytes in total; tables show them in
+     * place of the numbers. NULL: none. */
     const char *value_names;
     uint64_t reserved[2]; /**< must be zero */
 };
@@ -179,7 +179,7 @@ static inline void mk_stat_observe_fine(uint64_t *cells, uint64_t duration_us)
 /** Creates such a memory file for another server. Returns a close-on-exec descriptor or a negative errno
  * value. */
 MK_API int mk_stat_file_new(void) MK_API_MUST_USE;
-/** Maps the file, to read the statistics. If `instead_of` is not NULL, the mapping replaces this earlier
+/** Maps the file for reading the statistics. If `instead_of` is not NULL, the mapping replaces this earlier
  * mapping of another such file. The functions below are safe even if the other server is compromised, but
  * strings may then have any content. Returns NULL on failure. */
 MK_API struct mk_stat_registry *mk_stat_file_map(int fd, struct mk_stat_registry *instead_of);

@@ -20,27 +20,27 @@ struct mk_subprocess;
 
 /** Options of a subprocess. All of them are copied. */
 struct mk_subprocess_options {
-    const char *const *argv; /**< argv[0] is the file name, with a slash in it; ended by NULL */
+    const char *const *argv; /**< argv[0] is a path that contains a slash; ended by NULL */
     const char *const *envp; /**< ended by NULL; argv and envp together at most 120 KB */
     const char *cwd;         /**< NULL: "/" */
     int in, out, err;   /**< standard streams, set to blocking mode for the subprocess (the caller's end of
-                             a pipe is unchanged), unless `keeps_nonblocking` is set; -1: none. The caller keeps
-                             its descriptors, and closes them after the call */
+                             a pipe is unchanged), unless `keeps_nonblocking` is set; -1: none. The caller
+                             keeps its descriptors, and closes them after the call */
     uint32_t cpu_s;     /**< maximum CPU time in seconds; 0: no limit */
     uint64_t memory;    /**< maximum address space in bytes; 0: no limit */
-    uint32_t processes; /**< maximum number of processes of the user that it runs as; 0: no limit */
+    uint32_t processes; /**< maximum number of processes of its user; 0: no limit */
     uint64_t file_size; /**< maximum size in bytes of a file that it writes; 0: no limit */
-    bool
-        keeps_nonblocking; /**< leaves the mode of the standard streams: other processes may use the same open file
-                                 description, and the mode belongs to the description */
+    bool keeps_nonblocking; /**< does not change the blocking mode of the standard streams, which other
+                                processes that share the open file description would notice */
 };
 
 /**
  * Starts a subprocess. on_end(ctx, status) is called once: when the subprocess has ended, with the status of
  * waitpid(2), or when it could not be started, with a negative errno value (-EPIPE: its state is unknown,
- * because the spawner died; -EPERM: the plugin has not declared this program, or not these arguments and variables). on_end is not called if the worker exits: the subprocess is then killed, and
- * worker_stop is the last function that may use it. Returns NULL if out of memory, if there are too many
- * subprocesses, if the arguments are too long, or if there is no spawner (see the log).
+ * because the spawner died; -EPERM: the plugin has not declared this program with these arguments and
+ * variables). on_end is not called if the worker exits: the subprocess is then killed; use it in worker_stop
+ * at the latest. Returns NULL if out of memory, if there are too many subprocesses, if the arguments are too
+ * long, or if there is no spawner (see the log).
  *
  *     int out[2];
  *     pipe2(out, O_CLOEXEC | O_NONBLOCK);

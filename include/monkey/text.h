@@ -50,7 +50,8 @@ enum { MK_DATE_LEN = 29 };
 MK_API void mk_date_write(char out[MK_DATE_LEN], int64_t time);
 /** Parses any of the three date formats strictly, except that the day of the week may be wrong. `now`
  * determines the century of a two-digit year: a date that would be more than 50 years in the future is taken
- * to be in the past. */
+ * to be in the past. *time is in seconds since the Unix epoch. Returns false if the text is not a valid
+ * date. */
 MK_API bool mk_date_parse(mk_str text, int64_t now, int64_t *time) MK_API_MUST_USE;
 
 /** A date of the proleptic Gregorian calendar: the calendar also applies to the years before its
@@ -107,7 +108,8 @@ MK_API bool mk_base64_decode(struct mk_buf *out, mk_str text);
 /** Encodes as lower-case hexadecimal digits, two per byte. */
 MK_API void mk_hex_encode(struct mk_buf *out, mk_str text);
 
-/** Compares in constant time, independent of the contents. The lengths are not secret. */
+/** Are the strings equal? The comparison takes constant time, independent of the contents; the lengths are
+ * not secret. */
 MK_API bool mk_consttime_eq(mk_str a, mk_str b);
 /**
  * SHA-256 (FIPS 180-4).
@@ -117,7 +119,8 @@ MK_API bool mk_consttime_eq(mk_str a, mk_str b);
  *     mk_hex_encode(&out, mk_str_of(digest, sizeof digest));
  */
 MK_API void mk_sha256(mk_str text, char out[32]);
-/** HMAC-SHA-256 (RFC 2104), for instance to derive one secret from another; `text` then names the purpose. */
+/** HMAC-SHA-256 (RFC 2104). To derive one secret from another, pass the purpose of the new secret as
+ * `text`. */
 MK_API void mk_hmac_sha256(mk_str key, mk_str text, char out[32]);
 /**
  * Fills the memory with cryptographically secure random bytes.
@@ -142,9 +145,10 @@ static inline uint64_t mk_fnv1a_byte(uint64_t hash, char c)
     return (hash ^ MK_API_CAST(unsigned char, c)) * UINT64_C(0x100000001b3);
 }
 /**
- * Adds a text to a hash (FNV-1a, 64 bits), whose initial value is MK_FNV1A_INIT. The hash is the same on every
- * machine, and anyone can create collisions: for untrusted keys, use mk_hash(). The low bits of the hash
- * depend only on the low bits of the characters, so fold the hash for a small table: `hash ^ hash >> 32`.
+ * Adds a text to a hash (FNV-1a, 64 bits), whose initial value is MK_FNV1A_INIT. The hash is the same on
+ * every machine, and anyone can create collisions: for untrusted keys, use mk_hash(). The low bits of the
+ * hash depend only on the low bits of the characters, so fold the hash for a small table:
+ * `hash ^ hash >> 32`.
  */
 static inline uint64_t mk_fnv1a(uint64_t hash, mk_str text)
 {
@@ -171,8 +175,8 @@ MK_API bool mk_pattern_set(struct mk_pattern *pattern, mk_str text);
  */
 MK_API bool mk_path_may_begin_with_slash(mk_str path);
 
-/** Returns the token of an ACME challenge (RFC 8555, section 8.3) from `/.well-known/acme-challenge/TOKEN`; absent
- * for any other path. */
+/** Returns the token of an ACME challenge (RFC 8555, section 8.3) from `/.well-known/acme-challenge/TOKEN`;
+ * absent for any other path. */
 MK_API mk_str mk_acme_token(mk_str path);
 
 /** Does a decoded path match the pattern? Matching is case-sensitive. */

@@ -33,9 +33,9 @@ struct mk_tls_info {
     mk_str group;              /**< of the key exchange, OpenSSL name: "x25519", "X25519MLKEM768" */
 };
 
-/** Does the client use TLS? If so, `out` is filled in (it may be NULL). If a trusted proxy terminated TLS and
- * reported so (`RealScheme` of the plugin `security`), while its own connection has no TLS, all members are
- * absent. */
+/** Does the client use TLS? If so, `out` is filled in (it may be NULL). All members are absent if a trusted
+ * proxy has terminated TLS (`RealScheme` of the plugin `security`) and connects to this server without
+ * TLS. */
 MK_API bool mk_request_tls_sized(const struct mk_request *request, struct mk_tls_info *out, size_t out_size);
 static inline bool mk_request_tls(const struct mk_request *request, struct mk_tls_info *out)
 {
@@ -62,20 +62,21 @@ MK_API bool mk_config_has_certificate(const struct mk_config *config);
  * To replace the files, write them under other names and rename them, the certificate last. The master reads
  * them with its own privileges, and follows no links. The paths are absolute and are copied.
  *
- * `monkey certificates` also shows the state of the renewal if the certificate is FOLDER/certificates/NAME.pem
- * and the plugin maintains these JSON files with times in seconds since the Unix epoch:
- * FOLDER/renewal/NAME.json (`next`: time of the next renewal) and, after a failure until the next success,
- * FOLDER/failures/NAME.json (`why`, `failures`: their number, `until`: time of the next attempt).
+ * `monkey certificates` also shows the state of the renewal if the certificate is
+ * FOLDER/certificates/NAME.pem and the plugin maintains these JSON files with times in seconds since the Unix
+ * epoch: FOLDER/renewal/NAME.json (`next`: time of the next renewal) and, after a failure until the next
+ * success, FOLDER/failures/NAME.json (`why`, `failures`: their number, `until`: time of the next attempt).
  */
 MK_API void mk_config_add_certificate(struct mk_config *config, const char *certificate, const char *key);
 
 /** The certificates of the configuration, as `monkey certificates` lists them. */
 struct mk_certificate_list;
 /**
- * Only in load(): lets the server keep the list, which mk_certificate_list_read() reads in workers. A process of
- * the master reads the certificate files after each change of the configuration, within seconds of a change to
- * the state of a renewal, and once an hour. The metrics `monkey_tls_certificate_...` have the same contents. NULL
- * if there is no list: in libmonkey, in a build without MK_CERTIFICATES, or if out of memory, which is reported.
+ * Only in load(): makes the server maintain the list, which workers read with mk_certificate_list_read(). A
+ * child process of the master reads the certificate files after each reload, within seconds after the state
+ * of a renewal changes, and once an hour. The metrics `monkey_tls_certificate_...` contain the same data.
+ * Returns NULL if there is no list: in libmonkey, in a build without MK_CERTIFICATES, or, after reporting the
+ * error, if out of memory.
  */
 MK_API struct mk_certificate_list *mk_config_certificate_list(struct mk_config *config);
 /** Appends the list: a JSON array with the objects of `monkey certificates --json`, sorted by expiry. Returns
@@ -91,22 +92,23 @@ MK_API bool mk_certificate_list_read(const struct mk_certificate_list *list, str
  */
 MK_API void mk_config_tls_challenges(struct mk_config *config, const char *folder);
 
-/** A TLS handshake that waits for a certificate. */
+/** A TLS handshake that waits for a certificate. It belongs to the worker that called request(). */
 struct mk_tls_waiter;
 /**
- * Only in host(): if a client requests a NAME (SNI, in lower case) that the configured certificates of this virtual host do not
- * cover, the server presents the certificate in FOLDER/NAME.pem, which also contains the chain and the key. Workers
- * read these files when they need them, keep them in memory, and notice a replacement after at most 30 seconds. The
- * sandbox permits this, but the user of the workers needs access to the folder.
+ * Only in host(): if a client requests a NAME (SNI, in lower case) that the configured certificates of this
+ * virtual host do not cover, the server presents the certificate in FOLDER/NAME.pem, which also contains the
+ * chain and the key. Workers read these files on demand, cache them, and notice a replaced file after at most
+ * 30 seconds. The sandbox permits this, but the user of the workers needs access to the folder.
  *
- * If there is no such file, or the certificate has expired, the server calls request(). If it returns 0, the
- * handshake waits until mk_tls_waiter_end(). A negative errno value rejects the handshake (the alert is
- * unrecognized_name), or lets it continue with the expired certificate. request() must bound the time and the number
- * of waiting handshakes; HandlerTimeout also applies. If the connection ends earlier, the server calls cancel(), and
- * the waiter must not be used anymore.
+ * If there is no such file, or the certificate has expired, the server calls request(). If request() returns
+ * 0, the handshake waits until mk_tls_waiter_end(). If request() returns a negative errno value, the
+ * handshake continues with the expired certificate or, if there is none, fails with the alert
+ * unrecognized_name. request() must limit the number of waiting handshakes and how long they wait;
+ * HandlerTimeout also applies. If the connection ends first, the server calls cancel(), after which the
+ * waiter must not be used.
  *
- * `folder` is an absolute path, which is copied; `ctx` must live as long as the configuration. A build without this
- * feature (MK_ON_DEMAND) or without TLS reports an error.
+ * `folder` is an absolute path, which is copied; `ctx` must live as long as the configuration. In a build
+ * without this feature (MK_ON_DEMAND) or without TLS, the call is a configuration error.
  */
 MK_API void
 mk_config_tls_on_demand(struct mk_config *config, const char *folder,
@@ -114,8 +116,9 @@ mk_config_tls_on_demand(struct mk_config *config, const char *folder,
                                        struct mk_tls_waiter *waiter, void *ctx),
                         void (*cancel)(struct mk_worker *worker, struct mk_tls_waiter *waiter, void *ctx),
                         void *ctx);
-/** Continues the handshake soon: with the certificate that FOLDER/NAME.pem now contains if `is_issued`, else as if
- * request() had failed. The waiter must not be used anymore. */
+/** Resumes the handshake, after this function has returned. If `is_issued`, the server presents the
+ * certificate that FOLDER/NAME.pem now contains; otherwise it acts as if request() had failed. Do not use the
+ * waiter afterwards. */
 MK_API void mk_tls_waiter_end(struct mk_tls_waiter *waiter, bool is_issued);
 
 /** The certificates that a virtual host presents. */

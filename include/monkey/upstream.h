@@ -73,12 +73,13 @@ static inline struct mk_upstream *mk_upstream_open(struct mk_config *config, con
 struct mk_upstream_url {
     bool tls;         /**< https */
     mk_str server;    /**< for mk_upstream_open() */
-    mk_str authority; /**< for the header Host: the server, or `localhost` for a unix socket */
+    mk_str authority; /**< for the Host header: the server, or `localhost` for a Unix socket */
     mk_str target;    /**< path and query; `/` if the URL has no path */
 };
-/** Parses `http://SERVER[/PATH]` or `https://SERVER[/PATH]`. A path after `unix:/path` follows a colon. Returns
- * 0; -EPROTONOSUPPORT: the URL has another scheme; -EINVAL: the server is empty, or the path is invalid.
- * Inline, because only few plugins call it: other servers do not contain it. */
+/** Parses `http://SERVER[/PATH]` or `https://SERVER[/PATH]`. For a Unix socket, a colon separates SERVER from
+ * PATH: `http://unix:/run/app.sock:/path`. Returns 0; -EPROTONOSUPPORT: the URL has another scheme; -EINVAL:
+ * the server is empty, or the path is invalid. Inline, so that only the plugins that call it contain its
+ * code. */
 static inline int mk_upstream_parse_url(mk_str url, struct mk_upstream_url *out)
 {
     out->tls = mk_str_starts(url, MK_STR("https://"));
@@ -162,9 +163,9 @@ struct mk_upstream_conn_options {
     const struct mk_addr *client; /**< the client of the request, for MaxConnectionsPerAddress; NULL: none.
                                        Must live until the connection is released or the request freed */
     mk_str address; /**< ADDRESS:PORT of a server to which another server redirected the client, for protocols
-                    with redirections: the connection uses the TLS settings and timeouts of the upstream, but
-                    is always new, counts toward no limit, and is tried even if the server is down. Absent: a
-                    server of the upstream. Must live as long as the connection */
+                         with redirects: the connection uses the TLS settings and timeouts of the upstream,
+                         but is always new, counts toward no limit, and is tried even if the server is down.
+                         Absent: a server of the upstream. Must live as long as the connection */
     mk_str host;    /**< for a dynamic upstream: the host, a name or an address without brackets. Must live as
                         long as the connection, or the request */
     uint16_t port;  /**< for a dynamic upstream: the port of the host */
@@ -503,7 +504,7 @@ MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struc
 
 /**
  * For on_error() of a plugin whose handler calls mk_local_backend_handle(): if a backend has declined the
- * request with a page of its own, and the status is 404, 405 or 501, writes that page with the status 404 and
+ * request with its own page, and the status is 404, 405 or 501, writes that page with the status 404 and
  * returns MK_DONE. Otherwise returns MK_NEXT.
  */
 MK_API enum mk_verdict mk_local_backend_error(struct mk_request *request, struct mk_response *response);

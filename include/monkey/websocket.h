@@ -187,8 +187,8 @@ MK_API void mk_websocket_message_free(struct mk_websocket_message *message);
 /** Queues a prepared message. Returns the same values as mk_websocket_send(). */
 MK_API int mk_websocket_send_message(struct mk_websocket *socket, struct mk_websocket_message *message);
 
-/** Sends a ping with at most 125 bytes of data (-EINVAL if longer); on_pong() receives the reply.
- * Returns the same values as mk_websocket_send(), but is also allowed between the parts of a message. */
+/** Sends a ping with 1 to 125 bytes of data (otherwise -EINVAL); on_pong() receives the reply. Returns the
+ * same values as mk_websocket_send(), but is also allowed between the parts of a message. */
 MK_API int mk_websocket_ping(struct mk_websocket *socket, mk_str data);
 
 /* ---- Closing and pausing ---- */

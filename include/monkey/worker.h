@@ -221,51 +221,58 @@ MK_API int mk_worker_send(struct mk_worker *worker, const struct mk_plugin *plug
 
 /** Receives the result of a command that does not end at once. */
 struct mk_command_end {
-    /** Called once, in the loop, and before worker_stop at the latest. `error` and `text` are what on_command would
-     * have returned and appended. */
+    /** Called once, in the loop, and before worker_stop at the latest. `error` is the result that on_command
+     * would have returned, and `text` the response that it would have appended. */
     void (*done)(void *ctx, int error, mk_str text);
     void *ctx;
 };
-/** Runs a command of the administrator: calls on_command of the plugin with this name. Returns its result, or
- * -ENOENT if no such plugin is loaded, or it has no commands. */
+/** Runs a command of the administrator: calls on_command of the plugin with this name (see struct mk_plugin
+ * for the parameters). Returns its result; -ENOENT if no such plugin is loaded, or if it has no
+ * on_command. */
 MK_API int mk_worker_run_command(struct mk_worker *worker, mk_str plugin, mk_str words, struct mk_buf *out,
                                  const struct mk_command_end *end);
 
-/** Requests a reload of the configuration from the master, because a file that it refers to has changed, such as a
- * certificate. The master loads the texts that serve again, without changes of the configuration files. Returns 0 or
- * a negative errno value. */
+/** Asks the master to reload the configuration, because a file that it refers to has changed, such as a
+ * certificate. The master loads the text of the active configuration again, and ignores changes to the
+ * configuration files. Returns 0 or a negative errno value. */
 MK_API int mk_worker_request_reload(struct mk_worker *worker);
-/** What an administrator wants to happen to the configuration. */
+/** A change to the configuration that an administrator requests. */
 enum mk_config_action {
     MK_CONFIG_RELOAD,  /**< load the files, as after SIGHUP */
-    MK_CONFIG_CONFIRM, /**< keep the configuration that mk_config_order.confirm_s would replace */
-    MK_CONFIG_ROLLBACK /**< load a configuration that served before */
+    MK_CONFIG_CONFIRM, /**< keep the active configuration, which mk_config_order.confirm_s would otherwise
+                            replace */
+    MK_CONFIG_ROLLBACK /**< load an earlier configuration */
 };
+/** A request to change the configuration. */
 struct mk_config_order {
     enum mk_config_action action;
-    uint32_t confirm_s; /**< MK_CONFIG_RELOAD: the configuration that serves now returns after this many
-                             seconds, unless MK_CONFIG_CONFIRM comes first; 0: never; at most 86400 */
-    uint32_t number;    /**< MK_CONFIG_ROLLBACK: number in `monkey configurations`; 0: the previous one */
-    mk_str by;          /**< who orders it, for the log and the list; at most 95 bytes */
-    uint64_t id;        /**< a random number, for mk_worker_order_result(); 0: the result is not needed */
+    uint32_t confirm_s; /**< MK_CONFIG_RELOAD: restore the present configuration after this many seconds,
+                             unless MK_CONFIG_CONFIRM is received first; at most 86,400; 0: never */
+    uint32_t number;    /**< MK_CONFIG_ROLLBACK: number in `monkey configurations`; 0: the previous
+                             configuration */
+    mk_str by;          /**< name of the requester, for the log and `monkey configurations`; at most 95
+                             bytes */
+    uint64_t id;        /**< a random number that identifies the request in mk_worker_order_result(); 0: the
+                             result is not needed */
 };
-/** Sends the order to the master. mk_worker_order_result() tells its result. Returns 0 or a negative errno
- * value. */
+/** Sends the request to the master; mk_worker_order_result() returns its result. Returns 0, -EINVAL if a
+ * member is out of range, or another negative errno value. */
 MK_API int mk_worker_order_config_sized(struct mk_worker *worker, const struct mk_config_order *order,
                                         size_t order_size);
 static inline int mk_worker_order_config(struct mk_worker *worker, const struct mk_config_order *order)
 {
     return mk_worker_order_config_sized(worker, order, sizeof *order);
 }
-/** Returns the result of the order with this `id`, in any worker: 0 if it was obeyed, -ECANCELED if not, or -EAGAIN if
- * there is no result yet. `text`, unless NULL, receives what serves now, or the error: up to 2 KB, which may be several
- * lines. The server keeps the last 16 results. */
+/** Returns the result of the request with this `id`, which any worker may have sent: 0 if it succeeded,
+ * -ECANCELED if it failed, or -EAGAIN if there is no result yet. `text`, unless NULL, receives a description
+ * of the outcome, or the error messages: up to 2 KB, possibly several lines. The server keeps the last 16
+ * results. */
 MK_API int mk_worker_order_result(const struct mk_worker *worker, uint64_t id, struct mk_buf *text);
-/** Requests the replacement of this worker from the master: the worker drains, as during a reload, and a new
- * worker with the same index and the same configuration takes its place. The master does not read the
- * configuration, and the other workers keep running. For each index, at least 30 s lie between two replacements.
- * The master ignores earlier requests, so repeat the request while its reason exists. Returns 0 or a negative errno
- * value. */
+/** Asks the master to replace this worker: the worker drains, as during a reload, and a new worker with the
+ * same index and the same configuration takes its place. The master does not reload the configuration, and
+ * the other workers keep running. The master replaces the worker with a given index at most once in 30
+ * seconds, and ignores requests in between: repeat the request as long as its reason persists. Returns 0 or a
+ * negative errno value. */
 MK_API int mk_worker_request_replacement(struct mk_worker *worker);
 /** Results of all reloads since the server started, regardless of what triggered them. */
 struct mk_reloads {
@@ -275,8 +282,9 @@ struct mk_reloads {
                                      the Unix epoch; 0: never */
     bool last_failed;           /**< whether the most recent reload failed */
     bool in_progress;           /**< a reload is in progress; a reload requested now follows it */
-    int64_t confirm_at;         /**< when the configuration is replaced by the previous one unless it is
-                                     confirmed, in seconds since the Unix epoch; 0: it need not be */
+    int64_t confirm_at;         /**< when the previous configuration will be restored unless this one is
+                                     confirmed, in seconds since the Unix epoch; 0: no confirmation is
+                                     pending */
 };
 /** Returns the results of reloads. `error`, unless NULL, receives the messages of the last failed reload,
  * up to 4 KB: lines as in the error log, with file names and source text. */
@@ -353,15 +361,15 @@ MK_API uint64_t *mk_worker_cells(const struct mk_worker *worker, uint32_t series
 MK_API void mk_worker_measure_loop(struct mk_worker *worker, uint64_t *cells);
 /** Observes all requests of a worker. Cheaper than hooks, which are called for each virtual host. */
 struct mk_request_observer {
-    /** Called before the first handler other than `static` is called, and when a request waits: several times for
-     * some requests, and never for others. */
+    /** Called before the first handler other than `static`, and whenever a request starts to wait: several
+     * times for some requests, and never for others. */
     void (*on_handle)(struct mk_request *request, void *data);
     /** Called when a request has ended, after on_done of all plugins. */
     void (*on_end)(const struct mk_access_record *record, void *data);
     void *data;
 };
-/** Sets the observer, of which a worker has one: a later call replaces it. The struct is copied. NULL: none. Call it
- * in worker_start, and with NULL in worker_stop. */
+/** Sets the observer of the worker, which has only one: a later call replaces it, and NULL removes it. The
+ * struct is copied. Call the function in worker_start, and with NULL in worker_stop. */
 MK_API void mk_worker_observe_requests_sized(struct mk_worker *worker,
                                              const struct mk_request_observer *observer,
                                              size_t observer_size);
@@ -393,6 +401,7 @@ MK_API void mk_worker_each_conn(struct mk_worker *worker,
 struct mk_cache_info {
     size_t files, files_max, memory, memory_max;
 };
+/** Returns the usage and limits of the cache. */
 MK_API void mk_worker_cache_sized(const struct mk_worker *worker, struct mk_cache_info *out, size_t out_size);
 static inline void mk_worker_cache(const struct mk_worker *worker, struct mk_cache_info *out)
 {
@@ -401,30 +410,31 @@ static inline void mk_worker_cache(const struct mk_worker *worker, struct mk_cac
 /** Closes all cached files that are not in use. */
 MK_API void mk_worker_cache_clear(struct mk_worker *worker);
 
-/** What a worker frees to return memory to the system. */
+/** The memory that mk_worker_release_memory() frees, as flags. */
 enum mk_release {
-    MK_RELEASE_CACHES = 1, /**< cached files and other data that can be had again, and spare memory */
-    MK_RELEASE_IDLE = 2, /**< idle connections to backends, and those of clients that have sent nothing for at
-                                least 5 seconds after a response */
-    MK_RELEASE_HEADS = 4 /**< connections whose client has not sent a whole request head yet, or is in the TLS
-                                handshake; HTTP/1 clients get a 408. HTTP/2 connections stay. Also connections of
-                                clients that have waited for less than 5 seconds */
+    MK_RELEASE_CACHES = 1, /**< caches, such as that of open files, and spare memory */
+    MK_RELEASE_IDLE = 2, /**< idle connections to backends, and client connections that have been idle for at
+                              least 5 seconds */
+    MK_RELEASE_HEADS = 4 /**< connections with an incomplete TLS handshake or request head (HTTP/1 clients get
+                              a 408), except HTTP/2 connections; also all idle client connections, even if
+                              idle for less than 5 seconds */
 };
-/** Releases memory, calls on_release_memory() of all plugins, and returns the memory to the system. `what`: flags
- * of enum mk_release. Call it in a timer, and not in a hook of a request. */
+/** Frees memory, calls on_release_memory() of all plugins, and returns the memory to the system. `what` are
+ * flags of enum mk_release. Call it from a timer, not from a hook of a request. */
 MK_API void mk_worker_release_memory(struct mk_worker *worker, unsigned what);
-/** Stops accepting connections, or accepts them again. Meanwhile, new connections wait in the queue of the
- * socket, which other workers do not read unless they share the socket. Connections that are open continue. */
+/** Pauses or resumes accepting connections. During the pause, new connections wait in the accept queue of the
+ * socket, which other workers do not read unless they share the socket. Open connections are served as
+ * usual. */
 MK_API void mk_worker_pause_accepting(struct mk_worker *worker, bool paused);
-/** Which new connections a worker rejects. */
+/** The new connections that a worker rejects. */
 enum mk_rejection {
     MK_REJECT_NONE,
-    MK_REJECT_UNSHARED, /**< those of its own sockets. A socket that several workers share is paused instead, so that
-                             other workers accept its connections */
+    MK_REJECT_UNSHARED, /**< connections to its own sockets. Sockets that it shares with other workers are
+                             paused instead, so that those workers accept the connections */
     MK_REJECT_ALL
 };
-/** Rejects new connections immediately, or serves them again. The client gets 503 or, from a socket that is only for TLS
- * or HTTP/2, a reset. A rejection needs almost no memory. Connections that are open continue. */
+/** Starts or stops rejecting new connections. A rejected client gets 503 or, on a socket that accepts only
+ * TLS or HTTP/2, a reset. A rejection needs almost no memory. Open connections are served as usual. */
 MK_API void mk_worker_reject_connections(struct mk_worker *worker, enum mk_rejection rejection);
 
 /** The i-th virtual host, including the default one; NULL if `i` is out of range. */
