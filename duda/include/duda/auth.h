@@ -24,7 +24,8 @@ extern "C" {
  *
  * duda_auth_basic(), duda_auth_bearer(), duda_auth_api_key() and duda_auth_session() are middleware for
  * DUDA_BEFORE(). They authenticate the client, or respond with 401 and the challenge that HTTP requires.
- * Their `.data` is a constant struct, which a macro initializes. A missing or wrong `.data` is an error at load.
+ * Their `.data` is a constant struct, which a macro initializes. A missing or wrong `.data` is an error at
+ * load.
  *
  *     static const struct duda_token_auth api = DUDA_TOKEN_AUTH(.realm = "shop", .find = find_token);
  *
@@ -42,15 +43,15 @@ struct duda_identity {
     size_t n_roles;
     mk_str claims;        /**< JSON object with the claims of a token; absent for other schemes */
     const char *scheme;   /**< "Basic", "Bearer", "ApiKey" or "Session" */
-    void *data;           /**< for the use of the service */
+    void *data;           /**< for use by the service */
     uint64_t reserved[4]; /**< must be zero */
 };
 /** Returns the identity that middleware has authenticated; NULL if the client is not authenticated. Valid
  * until the handler returns. */
 MK_API const struct duda_identity *duda_identity(struct duda_ctx *d);
 /**
- * For middleware of your own: stores a copy of the struct for the rest of the request. Its strings and the
- * array `roles` are not copied: they must stay valid until the handler returns. Returns 0 or -ENOMEM.
+ * For your own middleware: stores a copy of the struct for the rest of the request. Its strings and the array
+ * `roles` are not copied: they must stay valid until the handler returns. Returns 0 or -ENOMEM.
  *
  *     static int find_device(struct duda_ctx *d)
  *     {
@@ -75,9 +76,9 @@ MK_API bool duda_has_role(struct duda_ctx *d, const char *role);
  */
 MK_API duda_verdict duda_require_role(struct duda_ctx *d);
 /**
- * For middleware of your own: responds with 401 and `WWW-Authenticate: SCHEME realm="..."`. `error` becomes
- * the parameter `error` of the challenge (RFC 6750); pass NULL if the client has sent no credentials. Return
- * the result from the middleware.
+ * For your own middleware: responds with 401 and `WWW-Authenticate: SCHEME realm="..."`. `error` becomes the
+ * parameter `error` of the challenge (RFC 6750); pass NULL if the client has sent no credentials. Return the
+ * result from the middleware.
  *
  *     return duda_auth_challenge(d, "Bearer", "shop", "invalid_token");
  */
@@ -114,7 +115,7 @@ MK_API int duda_password_verify(struct duda_ctx *d, mk_str password, mk_str hash
 /** The `.data` of duda_auth_basic(); initialize it with DUDA_BASIC_AUTH(). */
 struct duda_basic_auth {
     enum duda_data_type type;
-    const char *realm; /**< name that browsers show; NULL: "restricted" */
+    const char *realm; /**< name of the protected area, which browsers show; NULL: "restricted" */
     /** Finds a user: sets *password_hash to the output of duda_password_hash(), and may set the roles of the
      * identity, whose `user` is the name that the client sent. Returns 0; -ENOENT: there is no such user; or
      * another error, which ends the request. May wait. */
@@ -152,7 +153,8 @@ struct duda_token_auth {
      * such token; or another error, which ends the request. May wait. */
     int (*find)(struct duda_ctx *d, mk_str token_hash, struct duda_identity *identity);
     const char *header;   /**< API keys: name of the header; NULL: "X-API-Key" */
-    const char *query;    /**< API keys: name of a query parameter, which logs may show; NULL: none */
+    const char *query;    /**< API keys: name of a query parameter, whose value may appear in logs; NULL:
+                               none */
     uint64_t reserved[4]; /**< must be zero */
 };
 /* clang-format off */
@@ -160,9 +162,9 @@ struct duda_token_auth {
 #define DUDA_TOKEN_AUTH(...) MK_API_INIT(duda_token_auth){.type = DUDA_DATA_TOKEN_AUTH, __VA_ARGS__}
 /* clang-format on */
 /**
- * Returns the credentials in the request header Authorization, without the name of the scheme. They are
- * absent if the request has no such header, or if the header names another scheme; case is ignored. For
- * middleware of your own:
+ * Returns the credentials in the request header Authorization, without the name of the scheme. Absent if the
+ * request has no such header, or if the header names another scheme; the case of the scheme is ignored. For
+ * your own middleware:
  *
  *     mk_str token = duda_auth_credentials(d, MK_STR("Bearer"));
  */
@@ -184,8 +186,8 @@ MK_API duda_verdict duda_auth_api_key(struct duda_ctx *d);
 enum { DUDA_TOKEN_HASH_LEN = 64, DUDA_TOKEN_MAX = 512 };
 /**
  * Generates a token or API key with 256 random bits. Show *token to the user once, and store *hash; both are
- * valid until the handler returns. `prefix`, such as "shop_", makes leaked tokens recognizable. Returns 0 or
- * -ENOMEM.
+ * valid until the handler returns. `prefix`, such as "shop_", makes leaked tokens recognizable; it may be
+ * NULL. Returns 0; -EMSGSIZE: the token would exceed DUDA_TOKEN_MAX; or -ENOMEM.
  *
  *     mk_str token, hash;
  *     int e = duda_token_new(d, "shop_", &token, &hash);
@@ -205,8 +207,9 @@ MK_API mk_str duda_token_hash(struct duda_ctx *d, mk_str token) MK_API_MUST_USE;
 /** The `.data` of duda_auth_session(), which may be NULL; initialize it with DUDA_SESSION_AUTH(). */
 struct duda_session_auth {
     enum duda_data_type type;
-    /** Path of the login page, without the prefix from [ROUTES]; or the URL of another site. Browsers that open a page are redirected to it, with the current path as the
-     * query parameter `next` (see duda_redirect_local()). NULL: they get 401, like all other clients. */
+    /** Path of the login page, without the prefix from [ROUTES]; or the URL of another site. Browsers that
+     * open a page are redirected to it, with the current path as the query parameter `next` (see
+     * duda_redirect_local()). NULL: they get 401, like all other clients. */
     const char *login;
     /** Sets the roles of the user; NULL: users have no roles. Returns 0; -ENOENT: the user no longer exists;
      * or another error, which ends the request. May wait. */

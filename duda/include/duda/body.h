@@ -18,8 +18,8 @@ enum { DUDA_HANDLED = 0x444f4e45 };
  * Parses the JSON request body into a struct and validates it (see duda_json_read()). Waits for the body.
  * Returns 0 on success; the data lives until the handler returns. Return any other result from the handler.
  * The client then gets problem details with status 415 (not JSON), 400 (malformed), 413 (a limit is
- * exceeded) or 422 (does not match the schema), which list each error with line and column, or the response of
- * an error handler: see duda_error(). A failed wait returns its own error.
+ * exceeded) or 422 (does not match the schema), which list each error with line and column, or the response
+ * of an error handler: see duda_error(). A failed wait returns its own error.
  *
  *     static int create(struct duda_ctx *d)
  *     {
@@ -33,9 +33,9 @@ enum { DUDA_HANDLED = 0x444f4e45 };
 MK_API duda_verdict duda_bind_json_checked(struct duda_ctx *d, const struct duda_schema *schema, void *out,
                                            size_t size, const struct mk_json_limits *limits) MK_API_MUST_USE;
 /**
- * For PATCH: changes the struct as the JSON request body, a merge patch, requests (see duda_json_merge()). Load
- * the current values first; members that the client does not send keep them, and null clears a member. Otherwise
- * like duda_bind_json().
+ * For PATCH: applies the JSON request body, a merge patch (RFC 7396), to the struct (see duda_json_merge()).
+ * Load the current values into the struct first: members that the client omits keep their values, and null
+ * clears a member. Otherwise like duda_bind_json().
  *
  *     struct issue issue = {0};
  *     int e = duda_sql_query_row(d, db, &issue_schema, &issue, "SELECT * FROM issues WHERE id = $1",
@@ -104,7 +104,8 @@ MK_API duda_verdict duda_problem(struct duda_ctx *d, unsigned status, const char
     MK_API_PRINTF(3, 4) MK_API_MUST_USE;
 /** Sends problem details with the validation errors. Each error becomes an element of `errors`: an object
  * with `detail`, `pointer` and `code` and, where they apply, the limits `minimum` and `maximum`, the
- * `expected` pattern or format, and `line` and `column` (see struct duda_validation_error). */
+ * `expected` pattern or format, and `line` and `column` (see struct duda_validation_error). Return the result
+ * from the handler. */
 MK_API duda_verdict duda_problem_errors(struct duda_ctx *d, unsigned status,
                                         const struct duda_validation_errors *errors) MK_API_MUST_USE;
 

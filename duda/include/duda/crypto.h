@@ -46,10 +46,10 @@ MK_API int duda_hash(enum duda_digest digest, mk_str data, struct duda_hash *out
 struct duda_hasher;
 /** Creates a hasher; NULL if memory is exhausted. */
 MK_API struct duda_hasher *duda_hasher_new(enum duda_digest digest) MK_API_MUST_USE;
-/** Hashes the next piece of data. */
+/** Hashes the next piece of data. Returns 0 or -ENOMEM. */
 MK_API int duda_hasher_update(struct duda_hasher *hasher, mk_str data) MK_API_MUST_USE;
 /**
- * Computes the hash of all data; only duda_hasher_free() may follow.
+ * Computes the hash of all data; only duda_hasher_free() may follow. Returns 0 or -ENOMEM.
  *
  *     struct duda_hasher *hasher = duda_hasher_new(DUDA_SHA256);
  *     struct duda_hash hash;
@@ -95,7 +95,8 @@ MK_API void duda_base64url_encode(struct mk_buf *out, mk_str s);
  *         return 400;
  */
 MK_API bool duda_base64url_decode(struct mk_buf *out, mk_str s) MK_API_MUST_USE;
-/** Decodes hexadecimal digits, lowercase or uppercase. */
+/** Decodes hexadecimal digits, lowercase or uppercase. Returns false if the length is odd or a character is
+ * not a digit; `out` may then contain part of the result. */
 MK_API bool duda_hex_decode(struct mk_buf *out, mk_str s) MK_API_MUST_USE;
 
 /** Length of a UUID as text, without the NUL. */
@@ -112,7 +113,7 @@ MK_API void duda_uuid4(char out[DUDA_UUID_LEN]);
  * about the same time are therefore adjacent in a database index. */
 MK_API void duda_uuid7(char out[DUDA_UUID_LEN], uint64_t now_ms);
 /**
- * Writes `bytes` random bytes as base64url; 16 or more make an unguessable token.
+ * Writes `bytes` random bytes as base64url; with 16 bytes or more, the text cannot be guessed.
  *
  *     duda_random_text(&out, 16); // 128 bits, for a secret link
  */
@@ -175,9 +176,9 @@ MK_API int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_
 
 /**
  * Signs any bytes as a compact JWS (RFC 7515), for links and messages that clients return or that others
- * verify. The payload is readable by everyone who sees it. Use a key for one purpose only; otherwise a
- * payload that was signed for one purpose can be replayed for another. Returns 0; -EINVAL: the key is a
- * public key; -EMSGSIZE: the payload exceeds 16 KB; -ENOMEM.
+ * verify. The payload is signed, not encrypted. Use a key for one purpose only; otherwise a payload that was
+ * signed for one purpose can be replayed for another. Returns 0; -EINVAL: the key is a public key; -EMSGSIZE:
+ * the payload exceeds 16 KB; -ENOMEM.
  *
  *     int e = duda_jws_sign(&text, key, MK_STR("order 17 of ana"));
  */
@@ -195,8 +196,8 @@ struct duda_jwt_rules {
     bool allow_no_expiry; /**< accepts tokens without `exp` */
     mk_str issuer;        /**< required `iss`; absent: any */
     mk_str audience;      /**< required `aud`, or one of its elements; absent: any */
-    /** Receives the reason if the token is invalid, for logs and developers: "`exp` is 900 s ago". It may contain
-     * text of the token. NULL: no reason. */
+    /** Receives the reason if the token is invalid, for logs and developers: "the token expired 900 s ago
+     * (`exp`)". The reason may contain text from the token. NULL: the reason is not needed. */
     struct mk_buf *reason;
 };
 

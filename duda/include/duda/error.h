@@ -26,7 +26,8 @@ extern "C" {
  * Error handlers respond to:
  *
  * - errors that handlers and middleware return: a status of 400 or above, or a negative errno value, with or
- *   without duda_error(), and so errors of duda_bind_json() and duda_csrf_check(). Error handlers are not called if the handler writes the error response itself, for example with duda_problem().
+ *   without duda_error(). These include the errors of duda_bind_json() and duda_csrf_check(). Error handlers
+ *   are not called if the handler writes the error response itself, for example with duda_problem().
  * - errors of routes: 405, 413 (`.body_max`), 503 (CrashLimit), 504 (HandlerTimeout and `.deadline_ms`), and
  *   errors from plugins that protect a route, such as 401 and 429.
  * - 404 for paths below the group that match no route, unless another handler, such as the one for static
@@ -47,10 +48,10 @@ extern "C" {
  *
  * Error handlers may wait for 5 seconds in total. After that, or if the server must respond at once because
  * HandlerTimeout has expired, a wait fails, and the client gets the server's error page. Data that middleware
- * has attached is still available, except after HandlerTimeout. Deferred functions have run already.
- * DUDA_AFTER() functions do not run again. Crashes of error handlers count separately from those of the
- * routes (CrashLimit). While the error handlers of a group are disabled, the server sends its own error
- * pages.
+ * has attached is still available, except after HandlerTimeout. Deferred functions (duda_defer()) have
+ * already run. DUDA_AFTER() functions do not run again. Crashes of error handlers count separately from those
+ * of the routes (CrashLimit). While the error handlers of a group are disabled, the server sends its own
+ * error pages.
  */
 
 struct duda_validation_errors;

@@ -16,8 +16,9 @@ extern "C" {
  *
  * Repeated fields fill lists. A bool member accepts on, true, 1, yes, off, false, 0 and no. It is false if
  * the field is absent, as for an unchecked checkbox. An empty field clears an optional member, like null in
- * JSON, unless the member is a string without `.min_length`, which becomes empty. Unknown fields are ignored, because submit buttons and CSRF tokens are among
- * them. Returns 0; -EINVAL if a field is invalid (*errors lists the errors; respond with 422); or -ENOMEM.
+ * JSON, unless the member is a string without `.min_length`, which becomes empty. Unknown fields are ignored,
+ * because they include submit buttons and CSRF tokens. Returns 0; -EINVAL if a field is invalid (*errors
+ * lists the errors; respond with 422); or -ENOMEM.
  *
  * After -EINVAL, strings that violate a rule, such as `.max_length`, are stored nonetheless, so that a page
  * can show the form again with the text that the user has entered. Do not use the struct for anything else.

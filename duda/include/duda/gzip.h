@@ -54,8 +54,9 @@ MK_API void duda_gzip_free(struct duda_gzip_stream *stream);
 
 /**
  * Consumes bytes from *in, advancing it, and appends at most `max_out` bytes to `out`. `is_last`: *in holds
- * the end of the input. Returns 1: more output is pending, call again; 0: *in is consumed and, if it was the
- * last input, all output is written; or a negative errno value: -EBADMSG and -EMSGSIZE as above, -ENOMEM.
+ * the end of the input. Returns 1: more output is pending, so call again; 0: all of *in was consumed and, if
+ * it was the last input, all output was written; or a negative errno value: -EBADMSG and -EMSGSIZE as above,
+ * -ENOMEM.
  *
  *     while ((n = read_more(buf, sizeof buf)) >= 0) {
  *         mk_str in = mk_str_of(buf, (size_t)n);

@@ -88,8 +88,8 @@ struct duda_http_request {
      * AllowHosts. */
     mk_str url;
     /** A JSON body instead of `body`: duda_value_struct(&schema, &object), duda_value_members(...), or any
-     * other value but null, which is none. Its Content-Type is application/json, unless content_type or
-     * `headers` sets another one. Only the call reads the value. Must be null for duda_http_begin(). */
+     * other value; null: no JSON body. Its Content-Type is application/json, unless content_type or `headers`
+     * sets another one. The value need not outlive the call. Must be null for duda_http_begin(). */
     struct duda_value json;
 };
 
@@ -193,7 +193,8 @@ static inline MK_API_MUST_USE int duda_http_open(struct duda_ctx *d, struct duda
  */
 MK_API ssize_t duda_http_read(struct duda_ctx *d, struct duda_http_stream *stream, char *buf,
                               size_t cap) MK_API_MUST_USE;
-/** Reads the rest of the body into response->body, like duda_http_fetch(), and closes the stream. */
+/** Reads the rest of the body into response->body, and closes the stream. Waits. Returns 0 or an error of
+ * duda_http_fetch(). */
 MK_API int duda_http_read_all(struct duda_ctx *d, struct duda_http_stream *stream,
                               struct duda_http_response *response) MK_API_MUST_USE;
 /** Closes the stream before the handler returns. If the body has not been read to the end, this also closes
@@ -216,7 +217,8 @@ MK_API void duda_http_close(struct duda_http_stream *stream);
  *     if (e >= 0 && n >= 0)
  *         e = duda_http_end(d, stream);
  *
- * Returns the errors of duda_http_fetch(), or -EINVAL: request->body, request->json or request->max_redirects is set.
+ * Returns the errors of duda_http_fetch(), or -EINVAL: request->body, request->json or request->max_redirects
+ * is set.
  */
 MK_API int duda_http_begin_sized(struct duda_ctx *d, struct duda_http_client *http,
                                  const struct duda_http_request *request, size_t request_size, int64_t length,
@@ -242,7 +244,8 @@ static inline MK_API_MUST_USE int duda_http_begin(struct duda_ctx *d, struct dud
  * reading: a server whose response is not read also stops reading, and the call returns -ETIMEDOUT.
  */
 MK_API int duda_http_write(struct duda_ctx *d, struct duda_http_stream *stream, mk_str data) MK_API_MUST_USE;
-/** With full_duplex: waits for the response headers without ending the request body. */
+/** With full_duplex: waits for the response headers without ending the request body. Returns 0 or an error of
+ * duda_http_fetch(). */
 MK_API int duda_http_head(struct duda_ctx *d, struct duda_http_stream *stream) MK_API_MUST_USE;
 /** Ends the request body and waits for the response headers, unless they have already arrived; read the
  * response with duda_http_read(). Returns errors as above, or -EBADMSG: the body is shorter than `length`. A

@@ -36,7 +36,7 @@ enum {
 
 /** A job, as its handler sees it. Strings live until the handler returns. */
 struct duda_job {
-    mk_str id;           /**< like all strings here, NUL-terminated */
+    mk_str id;           /**< ID of the job; NUL-terminated, like all strings here */
     mk_str payload;      /**< as enqueued; for a scheduled job, the schedule */
     unsigned attempt;    /**< attempt number, from 1 */
     int64_t enqueued_ms; /**< time at which the job was enqueued, in ms since 1970 */
@@ -116,6 +116,8 @@ static inline MK_API_MUST_USE int duda_jobs_enqueue(struct duda_ctx *d, const ch
 struct duda_job_counts {
     uint64_t waiting, running, failed;
 };
+/** Counts the jobs of a type. Waits. Returns 0; -EINVAL: the type name is invalid; -ENODEV: as for
+ * duda_jobs_enqueue(); or an error of the store. */
 MK_API int duda_jobs_count_sized(struct duda_ctx *d, const char *type, struct duda_job_counts *out,
                                  size_t out_size) MK_API_MUST_USE;
 static inline MK_API_MUST_USE int duda_jobs_count(struct duda_ctx *d, const char *type,
@@ -125,8 +127,8 @@ static inline MK_API_MUST_USE int duda_jobs_count(struct duda_ctx *d, const char
 }
 
 /**
- * Calls each(ctx, job) for failed jobs, oldest first, until the callback returns false. The callback must
- * not wait.
+ * Calls each(ctx, job) for at most DUDA_JOBS_LIST_MAX failed jobs, oldest first, until the callback returns
+ * false. The callback must not wait. The function waits, and returns the errors of duda_jobs_count().
  *
  *     static bool show_failed(void *d, const struct duda_job *job)
  *     {
@@ -139,14 +141,15 @@ MK_API int duda_jobs_list_failed(struct duda_ctx *d, const char *type,
                                  bool (*each)(void *ctx, const struct duda_job *job),
                                  void *ctx) MK_API_MUST_USE;
 /**
- * Re-enqueues a failed job as a new one; -ENOENT: there is no such failed job.
+ * Re-enqueues a failed job as a new one. Waits. Returns 0; -ENOENT: there is no such failed job; or an error
+ * of duda_jobs_count().
  *
  *     int e = duda_jobs_retry(d, "mail", duda_param(d, "id"));
  *     return e ? e : 204; // -ENOENT becomes 404
  */
 MK_API int duda_jobs_retry(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;
 /**
- * Deletes a failed job; -ENOENT: there is no such failed job.
+ * Deletes a failed job. Returns the same values as duda_jobs_retry().
  *
  *     int e = duda_jobs_delete(d, "mail", duda_param(d, "id"));
  *     return e ? e : 204;

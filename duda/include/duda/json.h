@@ -12,8 +12,8 @@ extern "C" {
 
 /**
  * Parses JSON into the struct at `out`. Optional members that the text lacks keep their values and presence
- * flags: set defaults, or zero them, beforehand. null clears them. Strings without escapes point into `text`, and all other data is allocated in
- * `memory`, so both must live as long as the struct is used.
+ * flags: set defaults, or zero them, beforehand. null clears them. Strings without escapes point into `text`,
+ * and all other data is allocated in `memory`, so both must live as long as the struct is used.
  *
  * Returns 0; -EBADMSG: malformed (400); -EINVAL: does not match the schema (422); -EMSGSIZE: a limit is
  * exceeded (413); -ENOMEM. *errors describes the error, except for -ENOMEM. After an error the struct is
@@ -27,10 +27,10 @@ MK_API int duda_json_read(mk_str text, const struct duda_schema *schema, const s
                           const struct mk_json_limits *limits, void *out,
                           struct duda_validation_errors *errors) MK_API_MUST_USE;
 /**
- * Changes the struct at `out` as a JSON merge patch (RFC 7396) requests: members that the text lacks stay as
- * they are, even if they are not optional, and null clears a member. Objects are merged likewise; lists and
- * maps are replaced. A null for a member that cannot be empty is an error: see `.optional` of struct
- * duda_schema_field. Otherwise like duda_json_read().
+ * Applies a JSON merge patch (RFC 7396) to the struct at `out`: members that the text lacks keep their
+ * values, even if they are not optional, and null clears a member. Nested objects are merged in the same way;
+ * lists and maps are replaced. A null for a member that cannot be empty is an error: see `.optional` of
+ * struct duda_schema_field. Otherwise like duda_json_read().
  */
 MK_API int duda_json_merge(mk_str text, const struct duda_schema *schema, const struct mk_allocator *memory,
                            const struct mk_json_limits *limits, void *out,

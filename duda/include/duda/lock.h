@@ -25,8 +25,8 @@ extern "C" {
  * than DUDA_LOCK_NAME_MAX; -ENOMEM. Call it only in a handler, not in its deferred functions.
  *
  * Handlers that acquire several locks must acquire them in a fixed order. Otherwise two handlers wait for
- * each other's locks, a deadlock: the call that would close such a cycle of waiting handlers returns
- * -EDEADLK at once, whatever `timeout_ms` is. If the handler returns this error, the client gets status 500.
+ * each other's locks, a deadlock: the call that would close such a cycle of waiting handlers returns -EDEADLK
+ * at once, regardless of `timeout_ms`. If the handler returns this error, the client gets status 500.
  *
  *     int e = duda_lock(d, duda_sprintf(d, "order %s", id), 5000);
  *     if (!e)

@@ -75,8 +75,8 @@ MK_API void duda_log(struct duda_ctx *d, enum mk_log_level level, const char *fm
 MK_API void duda_log_field_array(struct duda_ctx *d, enum mk_log_level level, const char *message,
                                  const struct duda_entry *entries, size_t n);
 
-/** For packages: writes a message about a mistake of the running handler or middleware. It begins with the name of
- * the function, and the file and line of its table entry: "save() in notes.c:40: ". */
+/** For packages: writes a message about a mistake of the running handler or middleware. The message begins
+ * with the name of the function and the file and line of its table entry: "save() in notes.c:40: ". */
 MK_API void duda_log_handler(struct duda_ctx *d, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 /** For packages: under `monkey run`, logs a warning about a probable mistake in the service like

@@ -63,10 +63,10 @@ struct duda_duration {
  *     duda_histogram_observe(d, &order_items, 3);
  *     duda_duration_observe_us(d, &checkout, 1500, MK_STR("address"));
  *
- * Every combination of label values is a series of its own, which exists until the server stops. Use values
- * from a small set, never IDs or text from clients. Each metric has at most DUDA_METRIC_SERIES_MAX series.
- * Further combinations are counted in one series with the value `other` for each label, and each worker logs
- * this once.
+ * Every combination of label values has its own series, which exists until the server stops. Use values from
+ * a small set, never IDs or text from clients. Each metric has at most DUDA_METRIC_SERIES_MAX series. Further
+ * combinations are counted in one series with the value `other` for each label, and each worker logs this
+ * once.
  *
  * Updates take no lock: each worker has its own values, and readers add them up. Counters and histograms
  * survive reloads and the exit of a worker, but not a restart of the server.

@@ -32,9 +32,9 @@ MK_API const void *duda_middleware_data(struct duda_ctx *d);
 /**
  * Attaches data to the request, such as the user that a DUDA_BEFORE() function has authenticated. `key` is
  * the address of a static variable, so no other file can use the same key by mistake. Earlier data under the
- * same key is destroyed and replaced; if `data` is NULL, it is only removed. When the request has ended,
- * after deferred functions and error handlers, Duda calls destroy(data), which must not wait; `destroy` may
- * be NULL. Memory from duda_alloc() lives long enough, unless duda_arena_rewind() frees it.
+ * same key is destroyed and replaced; if `data` is NULL, the earlier data is only removed. When the request
+ * has ended, after deferred functions and error handlers, Duda calls destroy(data), which must not wait;
+ * `destroy` may be NULL. Memory from duda_alloc() lives long enough, unless duda_arena_rewind() frees it.
  *
  * Returns 0, or -ENOMEM after calling destroy(data).
  *
@@ -58,8 +58,9 @@ MK_API int duda_attach(struct duda_ctx *d, const void *key, void *data,
 /** Returns the data attached under the key; NULL if there is none. */
 MK_API void *duda_attached(struct duda_ctx *d, const void *key);
 
-/** The type of a struct for `.data`, which is a `void *`: its first member. A macro such as DUDA_BASIC_AUTH()
- * sets the type, and Duda refuses a struct of another type when it loads the service. */
+/** The type of a struct for `.data`, stored as its first member because `.data` is a `void *`. A macro such
+ * as DUDA_BASIC_AUTH() sets the type, and Duda refuses to load a service that passes a struct of another
+ * type. */
 enum duda_data_type {
     DUDA_DATA_BASIC_AUTH = 0x64730001,
     DUDA_DATA_TOKEN_AUTH = 0x64730002,
@@ -78,8 +79,9 @@ static inline bool duda_data_has_type(const void *data, enum duda_data_type type
     return i == sizeof expected;
 }
 /** For packages: declares a function for tables of routes that requires a certain `.data`. When Duda loads a
- * service, it calls check() for each entry with the function. check() returns NULL, or why the service must not
- * be loaded: "duda_auth_basic() needs a `.data` that DUDA_BASIC_AUTH() defines". Call this function in load(). */
+ * service, it calls check() for each entry with the function. check() returns NULL, or the reason not to load
+ * the service: "duda_auth_basic() needs a `.data` that DUDA_BASIC_AUTH() defines". Call this function in
+ * load(). */
 MK_API void duda_data_declare(struct mk_config *config, duda_fn *fn, const char *(*check)(const void *data));
 
 #ifdef __cplusplus

@@ -121,15 +121,15 @@ MK_API duda_verdict duda_oidc_log_out(struct duda_ctx *d);
 /**
  * Handles a back-channel logout: the provider sends a logout token when the user has logged out there, and
  * the function revokes all sessions of this user on this virtual host (see duda_session_revoke_all()). The
- * token names the user (`sub`), or only the session at the provider (`sid`), whose user the function knows if
- * the ID token of a login contained the same `sid`; if not, there is nothing to revoke, and the provider gets
+ * token names the user (`sub`), or only the session at the provider (`sid`). The function finds the user of a
+ * `sid` if the ID token of a login contained it; otherwise there is nothing to revoke, and the provider gets
  * 200. The route must be a DUDA_POST() above any DUDA_BEFORE(duda_csrf_check), and its URL must be registered
  * with the provider.
  *
- * An invalid token gets 400. Tokens with neither `sub` nor `sid` are invalid, too, and so are tokens without
- * `jti`, and tokens whose `iat` is more than 5 minutes and `Leeway` ago. Each token is accepted once: its `jti`
- * is kept in the `TokenStore`, or else in the memory of the server. With `Store cookie` in [SESSIONS], sessions
- * cannot be revoked, and the provider gets 501.
+ * The response to an invalid token is 400. Tokens with neither `sub` nor `sid`, tokens without `jti`, and
+ * tokens whose `iat` is more than 5 minutes plus `Leeway` ago are invalid, too. Each token is accepted only
+ * once: its `jti` is kept in the `TokenStore`, or else in the memory of the server. With `Store cookie` in
+ * [SESSIONS], sessions cannot be revoked, and the provider gets 501.
  */
 MK_API duda_verdict duda_oidc_back_channel_log_out(struct duda_ctx *d);
 

@@ -52,8 +52,8 @@ static inline MK_API_MUST_USE duda_verdict duda_page_read(struct duda_ctx *d, st
     return duda_page_read_sized(d, page, sizeof *page);
 }
 /** Adds a `Link` header with the relations `first`, `prev` and `next`, as far as these pages exist. If
- * `.total` is not negative, also adds the relation `last`, and the header `X-Total-Count`. Returns 0, -ENOMEM or
- * -EALREADY. */
+ * `.total` is not negative, also adds the relation `last`, and the header `X-Total-Count`. Returns 0, -ENOMEM
+ * or -EALREADY. */
 MK_API int duda_page_links_sized(struct duda_ctx *d, const struct duda_page *page, size_t page_size);
 static inline int duda_page_links(struct duda_ctx *d, const struct duda_page *page)
 {

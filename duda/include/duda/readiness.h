@@ -17,14 +17,14 @@ enum { DUDA_COMPONENT_MAX = 32, DUDA_NOT_READY_REASON_MAX = 96 };
  * says why it is not ready; NULL: it is ready. While any component of a worker is not ready, the path `Ready`
  * of the plugin metrics responds with 503 and the reason in that worker, and the shell command `components`
  * shows the component. The worker still serves all requests that it receives. Both strings are copied. Use
- * constants, because each combination of component and reason is a series in the statistics, which has room
- * for 63 of them; further ones share a series named `other`.
+ * constants, because each combination of component and reason is a series in the statistics. There are at
+ * most 63 such series; all further combinations share a series named `other`.
  *
  *     int e = duda_sql_query(d, db, &result, "SELECT 1");
  *     duda_set_readiness(duda_worker(d), "database", e ? "unreachable" : NULL);
  *
- * For work at startup, use DUDA_START_TASK(): its component, such as `shop.load_prices`, is not ready until the
- * work is done.
+ * For work at startup, use DUDA_START_TASK(): its component, such as `shop.load_prices`, is not ready until
+ * the work is done.
  *
  * Returns 0; -EINVAL: the name is empty; -ENOSPC: the statistics are full; -ENOMEM; or -EAGAIN: another
  * worker is creating the same series and has not finished.

@@ -210,8 +210,9 @@ MK_API int duda_redis_subscribe(struct duda_ctx *d, struct duda_redis *redis, mk
  * Waits for the next message, which is valid until the next call. -ETIME: no message arrived within
  * `timeout_ms` milliseconds (MK_FOREVER: no limit; 0: does not wait). -EOVERFLOW: messages were dropped
  * because more than DUDA_REDIS_MESSAGES_MAX were queued. -ECONNRESET: the connection was lost, and messages
- * may have been lost, too. After either error, continue receiving: the subscription stays, and is renewed
- * when the server returns. To publish, call duda_redis(d, r, &reply, MK_STR("PUBLISH"), channel, message).
+ * may have been lost, too. After either of these two errors, continue receiving: the subscription stays, and
+ * is renewed when the server returns. -EINVAL: the subscription has ended. To publish, call duda_redis(d, r,
+ * &reply, MK_STR("PUBLISH"), channel, message).
  */
 MK_API int duda_redis_receive(struct duda_ctx *d, struct duda_redis_sub *sub, uint32_t timeout_ms,
                               mk_str *message) MK_API_MUST_USE;

@@ -32,9 +32,9 @@ extern "C" {
  * |---|---|
  * | `@user` | the user of the session (see duda_session_user()); null if no user is logged in |
  * | `@csrf_token` | a CSRF token (see duda_csrf_token()) |
- * | `@flash` | a list of the flash messages, each with `category` and `text`; deletes them (see duda_flash_take()) |
- * | `@errors` | a list of the errors of the last duda_bind_form(), each with `message`, `pointer` and `code` |
- * | `@errors.NAME` | the message of the first error in the field NAME or, if it is a list, in its elements; null if there is none |
+ * | `@flash` | the flash messages, each with `category` and `text`; deletes them (see duda_flash_take()) |
+ * | `@errors` | the errors of the last duda_bind_form(), each with `message`, `pointer` and `code` |
+ * | `@errors.NAME` | the first error message of the field or list NAME; null if there is none |
  *
  * For example, `{{#@flash}}<p class="{{category}}">{{text}}</p>{{/@flash}}` shows the flash messages. A form
  * contains `<input type=hidden name=csrf_token value="{{@csrf_token}}">`, and shows an error next to its
@@ -45,9 +45,10 @@ MK_API int duda_render(struct duda_ctx *d, const char *name, struct duda_value v
 /** Flag of duda_render_to_string(): URLs are absolute. */
 enum { DUDA_RENDER_ABSOLUTE_URLS = 1 };
 /**
- * Renders a template into a string, for mails, messages and parts of a page. Works in background tasks and jobs as
- * well. There, or with the flag DUDA_RENDER_ABSOLUTE_URLS, the URLs of `{{url_for}}` and of assets are absolute:
- * they begin with `PublicUrl` of [DUDA]. Without a request, `@user`, `@csrf_token` and `@flash` are null.
+ * Renders a template into a string, for mails, messages and parts of a page. Works in background tasks and
+ * jobs as well. There, or with the flag DUDA_RENDER_ABSOLUTE_URLS, the URLs of `{{url_for}}` and of assets
+ * are absolute: they begin with `PublicUrl` of [DUDA]. Without a request, `@user`, `@csrf_token` and `@flash`
+ * are null.
  *
  *     mk_str text;
  *     const struct duda_value values = duda_value_members({"id", duda_value_integer(7)});
@@ -55,8 +56,9 @@ enum { DUDA_RENDER_ABSOLUTE_URLS = 1 };
  *
  * In a text file, such as `mail.txt`, values are inserted as they are; in a page, they are escaped for HTML.
  *
- * Sets *out to the text, which lives until the handler returns. Returns 0; -EINVAL, with an entry in the error log:
- * there is no such template, or its URLs must be absolute and `PublicUrl` is not set; or another negative errno value.
+ * Sets *out to the text, which lives until the handler returns. Returns 0; -EINVAL, with an entry in the
+ * error log: there is no such template, or its URLs must be absolute and `PublicUrl` is not set; or another
+ * negative errno value.
  */
 MK_API int duda_render_to_string(struct duda_ctx *d, const char *name, struct duda_value value,
                                  unsigned flags, mk_str *out) MK_API_MUST_USE;

@@ -20,8 +20,8 @@ extern "C" {
  *         duda_log(d, MK_LOG_INFO, "deleted %s", duda_path(d).p);
  */
 MK_API mk_str duda_method(struct duda_ctx *d);
-/** The decoded path that is matched against the routes, without the prefix from [ROUTES]. An encoded slash stays
- * encoded: `%2F` is no separator. */
+/** The decoded path that is matched against the routes, without the prefix from [ROUTES]. An encoded slash
+ * stays encoded: `%2F` is not a separator. */
 MK_API mk_str duda_path(struct duda_ctx *d);
 
 /** The decoded value of a path parameter: the text that `:name` or `*name` of the route's pattern matched;
@@ -113,8 +113,8 @@ MK_API bool duda_header_at(struct duda_ctx *d, size_t i, mk_str *name, mk_str *v
 
 /**
  * The host that the client requested, without port; absent for an HTTP/1.0 client that sends no Host. The
- * client can send any name, so check it against a list of your own before you put it into a link, for example
- * in an email.
+ * client can send any name, so check it against your own list before you put it into a link, for example in
+ * an email.
  *
  *     if (!mk_str_eq_nocase(duda_host(d), MK_STR("www.example.org")))
  *         return 421;

@@ -70,8 +70,8 @@ struct duda_schema_field {
     /**
      * The member may be absent, or null. An absent member stays as it was before the call, so set it to its
      * default first. A null in JSON, or an empty field of a form, clears the member: a string or list becomes
-     * absent, and a member with a presence flag becomes zero with the flag false. A number, bool, enum, time or
-     * object without a flag cannot be empty, so it stays as it was. In forms and queries, an absent bool
+     * absent, and a member with a presence flag becomes zero with the flag false. A number, bool, enum, time
+     * or object without a flag cannot be empty, so it stays as it was. In forms and queries, an absent bool
      * becomes false. See DUDA_OPTIONAL().
      */
     bool optional;
@@ -215,8 +215,8 @@ enum { DUDA_SCHEMA_FIELDS_MAX = 128 };
 #define DUDA_MAXIMUM(n) .at_most = {true, (n)}
 /**
  * Makes a member optional, and names the bool of the struct that records whether it has a value: its presence
- * flag. Numbers, times and other members that are not strings need a flag if "no value" differs from zero. In
- * JSON, a member without a value is null on input, and left out on output; in SQL, it is NULL.
+ * flag. Numbers, times and other members that are not strings need a flag if "no value" must differ from
+ * zero. In JSON, a member without a value is null on input, and left out on output; in SQL, it is NULL.
  *
  *     struct issue {
  *         mk_str title;

@@ -11,10 +11,11 @@ extern "C" {
 #endif
 
 /**
- * Redirects the client with 303 (after a form submission), 302, 307 or 308. Return the result from the
- * handler: the status, or -EINVAL if the status is not a redirect or the URL is absent. Spaces, control
- * characters, non-ASCII letters and other characters that are invalid in a URL are percent-encoded. A URL
- * that comes from the client makes this an open redirect: use duda_redirect_local() for such URLs.
+ * Redirects the client with 303 (after a form submission), 301, 302, 307 or 308. Return the result from the
+ * handler: the status; -EINVAL if the status is not a redirect or the URL is absent; -ENOMEM; or -EALREADY if
+ * the response has started. Spaces, control characters, non-ASCII letters and other characters that are
+ * invalid in a URL are percent-encoded. A URL that comes from the client makes this an open redirect: use
+ * duda_redirect_local() for such URLs.
  *
  *     return duda_redirect(d, 303, MK_STR("/items"));
  */
@@ -62,29 +63,32 @@ MK_API duda_verdict duda_auto_etag(struct duda_ctx *d);
 
 /** Serves a file, such as a static file or a download, with its media type and validators. The client may
  * request byte ranges, for example to resume a download. `path` begins with a slash and is relative to the
- * document root of the virtual host. Return the result from the handler: 0, 304, 404 if the file does not
- * exist, or an error. May wait for the disk. */
+ * document root of the virtual host. Return the result from the handler: 0, 304 or 412; 404 if the file does
+ * not exist or is not a regular file; or an error. Opening the file may block on disk I/O, unlike
+ * duda_send_file_from(). */
 MK_API duda_verdict duda_send_file(struct duda_ctx *d, mk_str path) MK_API_MUST_USE;
 /**
- * Serves a file of a folder that the service has chosen, such as an upload, with its media type and validators. The
- * client may request byte ranges. `name` is a path relative to the folder, and may come from the client: it
- * cannot lead out of the folder. Symbolic links below the folder are not followed. A thread opens the file
- * while the handler waits. Call duda_content_type() first if the name has no extension, as that of
- * duda_upload_save_unique().
+ * Serves a file of a folder that the service has chosen, such as an upload, with its media type and
+ * validators. The client may request byte ranges. `name` is a path relative to the folder, and may come from
+ * the client: it cannot lead out of the folder. Symbolic links below the folder are not followed. A thread
+ * opens the file while the handler waits. Call duda_content_type() first if the name has no extension, like
+ * the names that duda_upload_save_unique() generates.
  *
  *     return duda_send_file_from(d, "/var/lib/photos", duda_param(d, "name"));
  *
  * Return the result from the handler: 0, 304, or 412; 404 if `name` is not the path of a file, or names a
  * hidden file; 500 if the folder or the file cannot be read; or an error of duda_offload(). The sandbox must
- * permit the folder: it is the value of a key with MK_CONF_READS or MK_CONF_WRITES in the section of the service (see
- * duda_settings()), or listed in `ReadablePaths` or `WritablePaths` of [DUDA].
+ * permit access to the folder: configure the folder with a key of the service's section that has the flag
+ * MK_CONF_READS or MK_CONF_WRITES (see duda_settings()), or list it in `ReadablePaths` or `WritablePaths` of
+ * [DUDA].
  */
 MK_API duda_verdict duda_send_file_from(struct duda_ctx *d, const char *folder, mk_str name) MK_API_MUST_USE;
 /**
  * Sends `length` bytes of an open file, starting at `offset`, as the response body. The kernel copies the
  * data. Takes ownership of the descriptor, even on failure. The client may request byte ranges of the body.
  * Clients can resume a download safely only if the response has a validator, which duda_check_preconditions()
- * sets.
+ * sets. Returns 0; -EALREADY if the response has started; -EINVAL if the handler has already written a body,
+ * or if the descriptor or the range is invalid; or -ENOMEM.
  *
  *     int fd = open("/srv/report.pdf", O_RDONLY | O_CLOEXEC);
  *     if (fd < 0)
@@ -138,8 +142,8 @@ MK_API int duda_attachment(struct duda_ctx *d, mk_str file_name);
 /**
  * Sends one event of a server-sent event (SSE) stream. The first event starts the response, as
  * text/event-stream and without a deadline. Each event is sent at once; the function waits while the client
- * reads too slowly. Returns -EINVAL if the name or the ID contains a line break. NULL, or an event with no
- * members set, sends a comment.
+ * reads too slowly. Returns 0; -EINVAL if the name or the ID contains a line break; or an error as for
+ * duda_write(). NULL, or an event with no members set, sends a comment.
  *
  * While the handler waits, Duda sends comments, so that the stream is never silent for longer than the
  * interval of `SSEKeepAlive` of [DUDA] or of duda_sse_set_keep_alive(). Proxies then keep the connection
@@ -189,7 +193,8 @@ MK_API mk_str duda_sse_last_id(struct duda_ctx *d) MK_API_MUST_USE;
  */
 MK_API int duda_early_hints(struct duda_ctx *d, mk_str link);
 
-/** Writes an HTML page. Escape untrusted text with duda_html_escape(). */
+/** Appends HTML to the response body, like duda_write(), and sets the Content-Type to text/html unless the
+ * handler has set one. Escape untrusted text with duda_html_escape(). */
 MK_API int duda_html(struct duda_ctx *d, mk_str page);
 /**
  * Escapes text for HTML, against XSS (cross-site scripting): returns a NUL-terminated copy with & < > " '

@@ -98,8 +98,8 @@ enum duda_route_kind {
 /** Maximum stack size in bytes. Allocate larger data on the heap. */
 #define DUDA_STACK_MAX (MK_API_CAST(size_t, 8) << 20)
 
-/** One entry of a service's table. Use the macros below; they accept further members after the optional summary:
- * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
+/** One entry of a service's table. Use the macros below; they accept further members after the optional
+ * summary: `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
 struct duda_route {
     enum duda_route_kind kind;
     const char *method;               /**< route: "GET", "GET,POST"; "*": any method */
@@ -139,7 +139,7 @@ struct duda_route {
     const char *response_types;
     const struct duda_schema *problem; /**< body of error responses; NULL: problem details (RFC 9457) */
     /**
-     * How clients authenticate: one of these words, or several separated by spaces, of which any one is
+     * How clients authenticate: one or more of these words, separated by spaces; any one of them is
      * sufficient. NULL: as the last middleware with `.security` before the route, or the group, specifies;
      * "": not at all.
      *
@@ -148,8 +148,8 @@ struct duda_route {
      *     session                the session cookie of Duda
      *     header:X-Key  cookie:NAME  query:NAME    an API key in this place
      *
-     * Any other word is an error at load. The member is only documentation; the middleware or the handler checks
-     * the credentials, as in `DUDA_REQUIRE(has_token, 401, .security = "bearer")`.
+     * Any other word is an error at load. The member is only documentation; the middleware or the handler
+     * checks the credentials, as in `DUDA_REQUIRE(has_token, 401, .security = "bearer")`.
      */
     const char *security;
     /** Constant data: of a route, which duda_route_data() returns, or of middleware or an error handler,
@@ -173,7 +173,7 @@ struct duda_route {
     /** Name of the route for duda_url_for(); NULL: the name of its handler. Routes with the same name must
      * have the same pattern. */
     const char *url_name;
-    /** Documentation: `request_body` is a merge patch, of which no member is required. See
+    /** Documentation: `request_body` is a merge patch, in which no member is required. See
      * duda_bind_merge_patch(). */
     bool request_is_patch;
     bool hidden; /**< omits the route from the OpenAPI document and the API page */
@@ -208,8 +208,9 @@ struct duda_routes {
 };
 
 #ifdef __cplusplus
-/** Implementation of the macros below: the first argument after the handler, because C++ does not permit a text without
- * a name among members with names. A text initializes the summary, and an option the member with its name. */
+/** Implementation of the macros below: receives the first argument after the handler, because C++ does not
+ * permit an unnamed string among designated initializers. A string initializes the summary, and an option the
+ * member with its name. */
 struct duda_route_first {
     const char *summary = MK_API_NULL;
     size_t stack = 0;
@@ -273,8 +274,8 @@ constexpr inline struct duda_route duda_route_with(const struct duda_route_first
 
 /* clang-format off */
 /**
- * A route of a service: methods, a path pattern, the handler, an optional summary (a string literal), and options:
- * members of struct duda_route. Without a summary: `DUDA_GET("/ping", ping)`, or
+ * A route of a service: methods, a path pattern, the handler, an optional summary (a string literal), and
+ * options: members of struct duda_route. Without a summary: `DUDA_GET("/ping", ping)`, or
  * `DUDA_GET("/ping", ping, .rate = "1/second")`.
  *
  * Patterns are those of monkey/router.h: `:name` matches a segment, `:id<int>` a numeric segment, and a final
@@ -285,10 +286,11 @@ constexpr inline struct duda_route duda_route_with(const struct duda_route_first
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
 #define DUDA_ROUTE(http_method, pattern, ...) DUDA_ROUTE_ENTRY(http_method, pattern, __VA_ARGS__, )
-/** For macros that define a route: omits the route from the OpenAPI document. In services, write `.hidden = true`. */
+/** For macros that define a route: omits the route from the OpenAPI document. In services, write
+ * `.hidden = true`. */
 #define DUDA_HIDDEN .hidden = true
-/** Implementation of DUDA_ROUTE(). The empty last argument allows callers to omit all further arguments. In C, a
- * text without a name initializes the member after `line`, which is `summary`. */
+/** Implementation of DUDA_ROUTE(). The empty last argument allows callers to omit all further arguments. In
+ * C, an unnamed string initializes the member after `line`, which is `summary`. */
 #ifdef __cplusplus
 #define DUDA_ROUTE_ENTRY(http_method, pattern, function, ...)                                                \
     duda_route_with({DUDA_FIRST_OF(__VA_ARGS__, )},                                                          \
@@ -387,11 +389,11 @@ enum { DUDA_NEXT = 0x4e455854 };
  * server rejects the request (413). Error handlers run then: see DUDA_ERROR(). For headers that all responses
  * must have, use the plugin `headers`.
  *
- * DUDA_AFTER(): the function runs whatever the result; several functions run in reverse order of their
+ * DUDA_AFTER(): the function runs regardless of the result; several functions run in reverse order of their
  * entries. It reads the result with duda_result(), and the response with duda_response_status(),
  * duda_response_header() and duda_response_body(). It may set headers, and change the result with
- * duda_set_result(). Its own return value is ignored. It cannot change a response that has started: one of
- * 64 KB or more, an event stream, or one that the handler has flushed. Check duda_response_has_started().
+ * duda_set_result(). Its own return value is ignored. It cannot change a response that has started: one of 64
+ * KB or more, an event stream, or one that the handler has flushed. Check duda_response_has_started().
  *
  *     static int only_staff(struct duda_ctx *d)
  *     {
@@ -407,8 +409,8 @@ enum { DUDA_NEXT = 0x4e455854 };
  * not call duda_next(), it replaces the handler; if it returns DUDA_NEXT, the handler runs as after a
  * DUDA_BEFORE() function. DUDA_AFTER() functions run when all DUDA_AROUND() functions have returned.
  *
- * If the response has started when duda_next() returns, the function cannot change it: see DUDA_AFTER(). If it
- * returns the -EALREADY of such an attempt, Duda logs its name and keeps the result of the handler.
+ * If the response has started when duda_next() returns, the function cannot change it: see DUDA_AFTER(). If
+ * it returns the -EALREADY of such an attempt, Duda logs its name and keeps the result of the handler.
  *
  * Code after duda_next() does not run if the handler is terminated or the worker crashes. Use duda_defer()
  * for a cleanup that must run even if the handler is terminated.
@@ -486,9 +488,10 @@ enum { DUDA_NEXT = 0x4e455854 };
 #define DUDA_STOP(function)                                                                                  \
     {.kind = DUDA_IS_STOP, .name = #function, .file = __FILE__, .line = __LINE__, .stop = function}
 /**
- * A start task: each worker runs the function at startup, after the DUDA_START() functions, as a background task
- * (see duda/task.h), so it may wait: to load a cache or check a database. Until it returns 0, the worker is not
- * ready (see duda/readiness.h), but serves the requests that it gets. Options: `.stack`, `.deadline_ms`.
+ * A start task: each worker runs the function at startup, after the DUDA_START() functions, as a background
+ * task (see duda/task.h), so it may wait: to load a cache or check a database. Until it returns 0, the worker
+ * is not ready (see duda/readiness.h), but still serves the requests that it receives. Options: `.stack`,
+ * `.deadline_ms`.
  *
  *     static int load_prices(struct duda_ctx *d)
  *     {
@@ -498,8 +501,8 @@ enum { DUDA_NEXT = 0x4e455854 };
  *     }
  *     DUDA_SERVICE(shop, DUDA_START_TASK(load_prices), DUDA_GET("/", list_prices, "Lists the prices."));
  *
- * The tasks of a service run one after the other. After an error, which is logged, the same task runs again after
- * a second, and then after twice the delay each time, up to a minute.
+ * The start tasks of a service run one after the other. If a task returns an error, Duda logs the error and
+ * runs the task again after a second; each further failure doubles the delay, up to a minute.
  */
 #define DUDA_START_TASK(...) DUDA_MIDDLEWARE_ENTRY(DUDA_IS_START_TASK, __VA_ARGS__, )
 /* clang-format on */
@@ -561,8 +564,9 @@ struct duda_service {
     const struct duda_url_use *const *url_uses, *const *url_uses_end; /**< see duda/url.h */
 };
 
-/** The calls of duda_url_for() in the object; only DUDA_SERVICE() uses it. None in a program that contains its
- * services: they share its sections, and a name may be that of a route of any service. */
+/** The calls of duda_url_for() in the object; only DUDA_SERVICE() uses it. Empty in a program that contains
+ * its services, because they share the sections of the program, and a call may refer to a route of any
+ * service. */
 #ifdef MK_PLUGIN_STATIC
 #define DUDA_URL_USES MK_API_NULL, MK_API_NULL
 #else

@@ -123,15 +123,17 @@ MK_API mk_str duda_cookie_encrypted(struct duda_ctx *d, const char *name);
  *         return e;
  */
 MK_API int duda_session_get(struct duda_ctx *d, const char *name, mk_str *value) MK_API_MUST_USE;
-/** Sets a value; an absent value removes it. May wait. Returns 0; -EMSGSIZE: the session would exceed
- * DUDA_SESSION_MAX; -EDQUOT: the client has created too many sessions (`MaxSessions` of [SESSIONS]);
- * -EALREADY: the response has started, so the cookie cannot be set; -ESTALE: another request has destroyed
- * the session or replaced its ID since this request read it; -ENOMEM; -ENOTSUP; or an error of the store. */
+/** Sets a value; an absent value removes it. May wait. Returns 0; -EINVAL: the name begins with the byte 1,
+ * which Duda reserves; -EMSGSIZE: the name is longer than 128 bytes, or the session would exceed
+ * DUDA_SESSION_MAX or 64 values; -EDQUOT: the client has created too many sessions (`MaxSessions` of
+ * [SESSIONS]); -EALREADY: the response has started, so the cookie cannot be set; -ESTALE: another request has
+ * destroyed the session or replaced its ID since this request read it; -ENOMEM; -ENOTSUP; or an error of the
+ * store. */
 MK_API int duda_session_set(struct duda_ctx *d, const char *name, mk_str value) MK_API_MUST_USE;
 
 /**
  * Store a struct in the session as JSON, and read it. The schema describes the struct (see duda/schema.h).
- * Its size is limited, as that of all values of a session together, to DUDA_SESSION_MAX bytes of JSON.
+ * DUDA_SESSION_MAX limits the size of its JSON together with all other values of the session.
  *
  *     struct person person = {.age = 18};
  *     int e = duda_session_get_struct(d, "person", &person_schema, &person);
@@ -143,9 +145,9 @@ MK_API int duda_session_set(struct duda_ctx *d, const char *name, mk_str value) 
  * duda_session_set_struct() returns the results of duda_session_set(); -EINVAL: the struct does not match the
  * schema. duda_session_get_struct() returns the results of duda_session_get(); -EPROTO: the value does not
  * match the schema, for example because an earlier version of the service has stored it. Then remove the
- * value with duda_session_set(), or let the user log in again. Optional members that the value lacks keep
- * what they contain; after an error the struct is partly written. Strings are valid until the handler returns.
- * Both return -EFAULT if the schema describes a struct of another size. duda_reason() describes -EMSGSIZE,
+ * value with duda_session_set(), or let the user log in again. Optional members that the value lacks are
+ * unchanged; after an error the struct is partly written. Strings are valid until the handler returns. Both
+ * return -EFAULT if the schema describes a struct of another size. duda_reason() describes -EMSGSIZE,
  * -EINVAL, -EPROTO and -EFAULT in the log.
  */
 MK_API int duda_session_set_struct_checked(struct duda_ctx *d, const char *name,
@@ -163,14 +165,17 @@ MK_API int duda_session_get_struct_checked(struct duda_ctx *d, const char *name,
 #endif
 /** Regenerates the session: replaces its session ID. Call it whenever privileges change, above all at login,
  * to prevent session fixation. The session then counts as logged in: sessions without a login are evicted
- * before it. If another request has destroyed the session in the meantime, or replaced its ID, an empty one is
- * created.
+ * before it. If another request has destroyed the session in the meantime, or replaced its ID, an empty one
+ * is created.
  *
- * In a store, the old ID becomes invalid at once. With `Store cookie` it becomes invalid when the new cookie is
- * written, after the handler has returned and before the response is sent: it stays valid if the cookie cannot be
- * sent. Until then, another request may destroy the session or replace its ID; this request then sends no cookie
- * for it, and duda_session_set() returns -ESTALE. Only what does not depend on the old session remains: the user
- * that this request has logged in with duda_session_log_in(), and the values that it has set. */
+ * In a store, the old ID becomes invalid at once. With `Store cookie`, it becomes invalid when the new cookie
+ * is written, after the handler has returned and before the response is sent: it stays valid if the cookie
+ * cannot be sent. Until then, another request may destroy the session or replace its ID; this request then
+ * sends no cookie for it, and duda_session_set() returns -ESTALE. Only the user that this request has logged
+ * in with duda_session_log_in(), and the values that it has set, remain, because they do not depend on the
+ * old session.
+ *
+ * Returns the results of duda_session_set(). */
 MK_API int duda_session_regenerate(struct duda_ctx *d) MK_API_MUST_USE;
 /**
  * Destroys the session, for a logout. A copy of its cookie becomes useless, even with `Store cookie`: all
@@ -203,8 +208,9 @@ MK_API int duda_session_expires_at(struct duda_ctx *d, int64_t *seconds) MK_API_
  */
 MK_API int duda_session_log_in(struct duda_ctx *d, mk_str user) MK_API_MUST_USE;
 /**
- * Sets *user to the user that duda_session_log_in() has bound to the session; it is absent if no user is logged
- * in, and valid until the handler returns. Returns 0, or an error of the store, like duda_session_get().
+ * Sets *user to the user that duda_session_log_in() has bound to the session; it is absent if no user is
+ * logged in, and valid until the handler returns. Returns 0, or an error of the store, like
+ * duda_session_get().
  *
  *     mk_str user;
  *     int e = duda_session_user(d, &user);
@@ -243,14 +249,14 @@ MK_API int duda_session_revoke(struct duda_ctx *d, mk_str user, mk_str id) MK_AP
 /**
  * Adds a name under which duda_session_find_user() finds the logged-in user, such as the ID of a session at a
  * login provider, which may later ask to end that session. The store keeps an alias as long as a session may
- * live. An alias of another user moves to this one, so begin it with a name of its kind: "provider 7:". Returns
- * 0; -ENOENT: no user is logged in; -EINVAL: the alias is empty; -ENOTSUP: see above; or an error of
- * duda_session_set().
+ * live. If another user has the alias, it moves to this user, so begin it with a prefix for its source:
+ * "provider 7:". Returns 0; -ENOENT: no user is logged in; -EINVAL: the alias is empty; -ENOTSUP: see above;
+ * or an error of duda_session_set().
  */
 MK_API int duda_session_add_alias(struct duda_ctx *d, mk_str alias) MK_API_MUST_USE;
 /**
- * Sets *user to the user with this alias; it is valid until the handler returns. Returns 0; -ENOENT: there is
- * none; or an error like those of duda_session_add_alias().
+ * Sets *user to the user with this alias; it is valid until the handler returns. Returns 0; -ENOENT: no user
+ * has this alias; or an error as for duda_session_add_alias().
  *
  *     mk_str alias = duda_sprintf(d, "provider 7:%.*s", MK_STR_ARG(sid)), user;
  *     int e = duda_session_find_user(d, alias, &user); // the provider ends the session `sid`
@@ -304,8 +310,9 @@ enum { DUDA_FLASH_MAX = 8 };
  * Stores a flash message for this browser: the next handler that calls duda_flash_take(), typically the one
  * for the page to which this handler redirects, shows it. The message expires after 5 minutes. Creates a
  * session if there is none. If there are already DUDA_FLASH_MAX messages, or the session is full, the message
- * replaces the oldest ones. Returns 0; -EMSGSIZE: the message does not fit even without the others, which stay
- * (with `Store cookie`, the other data of the session takes space, too); or an error of duda_session_set().
+ * replaces the oldest ones. Returns 0; -EINVAL: the text is absent; -EMSGSIZE: the message would not fit even
+ * without the others, which are then kept (with `Store cookie`, the other data of the session also takes
+ * space); or an error of duda_session_set().
  *
  *     int e = duda_flash(d, "success", MK_STR("Your changes are saved."));
  *     return e ? e : duda_redirect(d, 303, MK_STR("/profile"));
@@ -353,13 +360,13 @@ struct duda_session_store {
     /** Returns a secret that the store keeps with the sessions and that is the same for all servers that use
      * the store. It authenticates records when no keys are configured (`KeyFile`, `DUDA_KEYS`). If `is_fresh`
      * is true, the function must not return a copy that this worker has cached. NULL: the server
-     * authenticates records with a key of its own, and sessions end when the server stops. */
+     * authenticates records with its own key, and sessions end when the server stops. */
     int (*key)(struct duda_ctx *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET_SIZE]);
     uint64_t reserved[4]; /**< must be zero */
 };
 /**
- * Sets the session store of the service; call it in a DUDA_START() function. In a package it sets the store
- * of all services that have no store of their own. `store` must live as long as the worker.
+ * Sets the session store of the service; call it in a DUDA_START() function. In a package, it sets the store
+ * of all services that have not set their own. `store` must live as long as the worker.
  *
  *     static const struct duda_session_store store = {.load = load_session, .save = save_session, .destroy = delete_session};
  *     static int start(struct mk_worker *worker)
@@ -389,8 +396,8 @@ MK_API mk_str duda_csrf_token(struct duda_ctx *d) MK_API_MUST_USE;
  * DUDA_NEXT if the request comes from one of the service's own pages, or if its method is GET, HEAD or
  * OPTIONS, which change nothing. Return any other result from the handler: the client gets problem details
  * with status 403 if the browser reports a cross-site request (`Sec-Fetch-Site`, `Origin`), or if the token
- * is missing or wrong. The function reads the form; call duda_form_load() first if the default limits do not
- * fit.
+ * is missing or wrong. Unless the request has the header X-CSRF-Token, the function reads the form; call
+ * duda_form_load() first if the default limits do not fit.
  *
  *     DUDA_SERVICE(shop, DUDA_BEFORE(duda_csrf_check), DUDA_POST("/orders", create_order, "Creates an order."));
  */

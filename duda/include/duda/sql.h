@@ -95,16 +95,17 @@ enum duda_sql_constraint {
     DUDA_SQL_FOREIGN_KEY, /**< the other row is missing, or other rows still refer to this one */
     DUDA_SQL_NOT_NULL,
     DUDA_SQL_CHECK,
-    DUDA_SQL_OTHER_CONSTRAINT, /**< RAISE() in a trigger, or the type of a column in a STRICT table of SQLite */
+    DUDA_SQL_OTHER_CONSTRAINT, /**< RAISE() in a trigger, or the type of a column in a STRICT table of
+                                    SQLite */
 };
 
 /** A violated constraint. Texts that the database does not report are absent. */
 struct duda_sql_violation {
     enum duda_sql_constraint kind;
-    mk_str constraint;    /**< its name. SQLite: only of CHECK (its expression if it has no name) and of an
-                               index on expressions */
+    mk_str constraint;    /**< its name. SQLite: only for CHECK (or its expression, if it has no name) and for
+                               an index on expressions */
     mk_str table;         /**< SQLite: only for UNIQUE and NOT NULL */
-    mk_str columns;       /**< of UNIQUE and NOT NULL: "email", or "first, last" */
+    mk_str columns;       /**< only for UNIQUE and NOT NULL: "email", or "first, last" */
     uint64_t reserved[4]; /**< for later releases */
 };
 
@@ -161,15 +162,15 @@ static inline MK_API_MUST_USE int duda_sql_use(int result)
  * Returns 0, or an error that result->error describes: -EREMOTEIO: the database rejected the statement;
  * -EEXIST (409): it violates a unique constraint, so the row exists already; -ERANGE (422): it violates a
  * foreign key, NOT NULL, CHECK or other constraint: see duda_sql_last_violation(); -ESTALE: a concurrent
- * transaction interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer than Timeout;
- * -ECONNRESET: the connection was lost, so the statement may or may not have run; -ECONNREFUSED: the database
- * is unreachable; -EBUSY: more than MaxQueue statements are queued, or SQLite's file stayed locked;
- * -EMSGSIZE: the statement is too long, or its result exceeds MaxResultSize; -ENOSPC; -EINVAL: not exactly
- * one statement, or a wrong number of parameters; -EOPNOTSUPP: the statement would change the state of the
- * shared connection: it begins or ends a transaction (see duda_sql_begin()), is a COPY from or to the client,
- * or, outside a transaction, is a SET, LISTEN, CREATE TEMPORARY TABLE or the like; -ENOKEY: the database does
- * not exist, or rejects the user name or password; -EBADMSG: a string contains a NUL, or (PostgreSQL) is not
- * UTF-8: consider a blob; -ENOMEM; or the error of a failed wait.
+ * transaction interfered (serialization failure): repeat the whole transaction; -ETIMEDOUT: it takes longer
+ * than Timeout; -ECONNRESET: the connection was lost, so the statement may or may not have run;
+ * -ECONNREFUSED: the database is unreachable; -EBUSY: more than MaxQueue statements are queued, or SQLite's
+ * file stayed locked; -EMSGSIZE: the statement is too long, or its result exceeds MaxResultSize; -ENOSPC;
+ * -EINVAL: not exactly one statement, or a wrong number of parameters; -EOPNOTSUPP: the statement would
+ * change the state of the shared connection: it begins or ends a transaction (see duda_sql_begin()), is a
+ * COPY from or to the client, or, outside a transaction, is a SET, LISTEN, CREATE TEMPORARY TABLE or the
+ * like; -ENOKEY: the database does not exist, or rejects the user name or password; -EBADMSG: a string
+ * contains a NUL, or (PostgreSQL) is not UTF-8: consider a blob; -ENOMEM; or the error of a failed wait.
  */
 #ifndef __cplusplus
 #define duda_sql_query(d, db, result, text, ...)                                                             \
@@ -193,7 +194,8 @@ MK_API int duda_sql_query_values(struct duda_ctx *d, struct duda_sql_db *db, str
  * Returns the constraint that this handler violated last, for functions without a result, such as
  * duda_sql_query_cell() and duda_sql_commit() (deferred constraints). A later success, a rollback or another
  * error does not change it, so call this function after -EEXIST or -ERANGE. Never returns NULL: `kind` is
- * DUDA_SQL_NO_CONSTRAINT if the handler has violated none. Valid until the next violation, or until the handler returns.
+ * DUDA_SQL_NO_CONSTRAINT if the handler has violated none. Valid until the next violation, or until the
+ * handler returns.
  *
  *     int e = duda_sql_query(d, db, NULL, "INSERT INTO users (name, email) VALUES ($1, $2)",
  *                            duda_sql_text(duda_form(d, "name")), duda_sql_text(duda_form(d, "email")));
@@ -254,8 +256,9 @@ struct duda_sql_transaction_options {
 
 /**
  * Begins a transaction: until it ends, this handler's statements on this database belong to it. The
- * transaction is rolled back if the handler returns without duda_sql_commit(); if the handler returns success,
- * this is logged as a warning, unless the transaction is read-only. Returns 0, or an error as above. After any error inside a transaction, except an error in the parameters, roll back.
+ * transaction is rolled back if the handler returns without duda_sql_commit(); if the handler returns
+ * success, this is logged as a warning, unless the transaction is read-only. Returns 0, or an error as above.
+ * After any error inside a transaction, except an error in the parameters, roll back.
  *
  *     int e = duda_sql_begin(d, db);
  *     e = e ? e : duda_sql_query(d, db, &result, "UPDATE accounts SET n = n - 1 WHERE id = $1", from);
@@ -499,10 +502,10 @@ struct duda_sql_cursor;
  * until the cursor is closed; if this function or one of those below fails, result->error describes the
  * error. The parameters are as for duda_sql_query_values().
  *
- * Outside of a transaction, the cursor occupies a connection, in a read-only transaction of its own, and
- * reads a snapshot of the database. Inside a transaction, it belongs to that transaction. The cursor is
- * closed at the latest when the handler returns or is cancelled, for example because the client has
- * disconnected. `Timeout` limits the time for each batch, and `MaxResultSize` its size.
+ * Outside of a transaction, the cursor occupies a connection, in its own read-only transaction, and reads a
+ * snapshot of the database. Inside a transaction, it belongs to that transaction. The cursor is closed at the
+ * latest when the handler returns or is cancelled, for example because the client has disconnected. `Timeout`
+ * limits the time for each batch, and `MaxResultSize` its size.
  *
  *     struct duda_sql_cursor *cursor;
  *     struct person person;

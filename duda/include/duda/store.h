@@ -44,11 +44,11 @@ enum { DUDA_STORE_KEY_MAX = 440 };
  * Returns the store with this Name; NULL selects "main", which is the memory store unless a section has
  * this Name. "memory" always selects the memory store: its values are limited to 64 KB. When it is full,
  * values of duda_store_set() are evicted first, then those of duda_store_add() and duda_store_incr() that
- * would expire first. Locks are never evicted; an eighth of the memory is reserved for them, of which the
- * requests of one client may hold half. When that part is full, duda_store_lock() returns -ENOSPC. All
- * services of the server share the memory store. The store is valid for the lifetime of the worker. Returns
- * NULL, and logs an error, if there is no such store; functions called with NULL return -ENODEV, which
- * becomes status 503.
+ * would expire first. Locks are never evicted; an eighth of the memory is reserved for locks, and the
+ * requests of one client may hold half of this part. When that part is full, duda_store_lock() returns
+ * -ENOSPC. All services of the server share the memory store. The store is valid for the lifetime of the
+ * worker. Returns NULL, and logs an error, if there is no such store; functions called with NULL return
+ * -ENODEV, which becomes status 503.
  *
  *     int e = duda_store_set(d, duda_store_find(d, NULL), MK_STR("motd"), MK_STR("Closed on Monday"), 3600 * 1000);
  */
@@ -152,8 +152,9 @@ struct duda_store_lock {
  * have passed, so a crashed handler does not hold it forever. With `Replicas` in [REDIS] the lock survives a
  * failover; if too few replicas have received it, the function releases it and returns -ENOLINK. Waits up to
  * wait_ms for the lock (MK_FOREVER: no limit; 0: does not wait, and returns -EBUSY), then returns -ETIME.
- * -EDQUOT, for the memory store: requests of this client hold half of all available locks. The protected code
- * must tolerate that the lock expires while it is still running; duda_store_unlock() reports this.
+ * -EINVAL: `ttl_ms` is 0. -EDQUOT, for the memory store: requests of this client hold half of all available
+ * locks. The protected code must tolerate that the lock expires while it is still running;
+ * duda_store_unlock() reports this.
  *
  *     struct duda_store_lock lock;
  *     int e = duda_store_lock(d, store, MK_STR("import"), 30000, 5000, &lock);

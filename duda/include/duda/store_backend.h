@@ -54,16 +54,18 @@ struct duda_store {
  * must live as long as the configuration. A duplicate name is reported as an error at the section's
  * `Name`. */
 MK_API void duda_store_declare(struct mk_config *config, const void *section, mk_str name);
-/** Checks that a store called `name` exists. Call this function in host() of a plugin whose `section` has `key`,
- * such as `Store`. If there is no such store, reports an error at the key and suggests a similar name. */
+/** Checks that a store called `name` exists. Call this function in host() of a plugin whose `section` has
+ * `key`, such as `Store`. If there is no such store, reports an error at the key and suggests a similar
+ * name. */
 MK_API void duda_store_require(struct mk_config *config, const void *section, const char *key, mk_str name);
 
 /** Registers the store. Call it in the worker_start of a backend whose `needs` lists "duda-store". Returns 0,
  * or -EEXIST: the name is taken. */
 MK_API int duda_store_register(struct mk_worker *worker, struct duda_store *store);
 
-/** The environment variable that `monkey run` sets for duda_shared_memory(): its pid, the path of a private
- * folder for memory files named `state-...`, and the path of the key file of the project, separated by `:`. */
+/** The environment variable that `monkey run` sets for duda_shared_memory(): the process ID of `monkey run`,
+ * the path of a private folder for memory files named `state-...`, and the path of the key file of the
+ * project, separated by `:`. */
 #define DUDA_RUN_STATE_VARIABLE "DUDA_RUN_STATE"
 /** Like mk_config_shared(), for state that clients would miss, such as sessions and the values of stores.
  * Under `monkey run`, which starts a new server for each saved version, the memory also outlives the server.

@@ -41,9 +41,9 @@ struct duda_subprocess_options {
  * bytes of its output, and waits for its exit. `*output` lives until the handler returns. `*status` is the
  * exit code, or, as in a shell, 128 plus the number of the signal that killed the program.
  *
- * Returns 0, whatever the status; -EMSGSIZE: the output exceeded `max`, and the program was killed; -ETIME:
- * the timeout has passed, and the program was killed; -ETIMEDOUT or -ECANCELED: the wait failed, and the
- * program was killed; -ENOENT, -EACCES and other errors of execve(2): the program could not be started;
+ * Returns 0, regardless of the status; -EMSGSIZE: the output exceeded `max`, and the program was killed;
+ * -ETIME: the timeout has passed, and the program was killed; -ETIMEDOUT or -ECANCELED: the wait failed, and
+ * the program was killed; -ENOENT, -EACCES and other errors of execve(2): the program could not be started;
  * -EINVAL: argv[0] contains no slash; -EAGAIN: no spawner (see the log), or its queue is full; -EPIPE: the
  * spawner died, and the program with it; -EMSGSIZE: argv and envp exceed 120 KB; -EMFILE, -ENOMEM.
  *

@@ -75,8 +75,8 @@ static inline MK_API_MUST_USE int duda_task_spawn(struct mk_worker *worker, cons
  */
 #define duda_after_response(d, fn, data, size)                                                               \
     duda_after_response_at(d, __FILE__, __LINE__, #fn, fn, data, size)
-/** Implementation of duda_after_response(): with the place of the call and the name of the function, for
- * messages. */
+/** Implementation of duda_after_response(): takes the source location of the call and the name of the
+ * function, for messages. */
 MK_API int duda_after_response_at(struct duda_ctx *d, const char *file, int line, const char *name,
                                   duda_fn *fn, const void *data, size_t size) MK_API_MUST_USE;
 /**

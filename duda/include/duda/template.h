@@ -13,14 +13,14 @@ extern "C" {
  * A compiled template. It is immutable, so any number of threads may use it.
  *
  * `{{name}}` inserts a value, escaped for HTML: `& < > " '` become character references. `{{{name}}}` and
- * `{{&name}}` insert the value unescaped. A template whose name ends with `.txt`, `.md` or `.csv` escapes nothing,
- * unless it is included in, or extends, one that does. `{{a.b}}` is the member `b` of the member `a`, and `{{.}}` the
- * current value of the section. Names are looked up in the innermost section first. `{{#name}}...{{/name}}`
- * is a section: it is repeated for each element of a list, rendered once for any other true value, and
- * skipped for false, null, an empty string and an empty list. `{{^name}}...{{/name}}` is an inverted section.
- * `{{>name}}` includes another template (a partial), indented like its tag. `{{! text }}` is a comment.
- * `{{=<% %>=}}` changes the delimiters. A tag that inserts no value is removed together with its line if
- * nothing else is on the line.
+ * `{{&name}}` insert the value unescaped. A template whose name ends with `.txt`, `.md` or `.csv` escapes
+ * nothing, unless it is included in, or extends, a template that escapes values. `{{a.b}}` is the member `b`
+ * of the member `a`, and `{{.}}` the current value of the section. Names are looked up in the innermost
+ * section first. `{{#name}}...{{/name}}` is a section: it is repeated for each element of a list, rendered
+ * once for any other true value, and skipped for false, null, an empty string and an empty list.
+ * `{{^name}}...{{/name}}` is an inverted section. `{{>name}}` includes another template (a partial), indented
+ * like its tag. `{{! text }}` is a comment. `{{=<% %>=}}` changes the delimiters. A tag that inserts no value
+ * is removed together with its line if nothing else is on the line.
  *
  * Layouts: `{{$block}}...{{/block}}` is a block with default content. `{{<layout.html}}...{{/layout.html}}`
  * renders the template layout.html, the parent, and replaces its blocks by the blocks of the same names
@@ -33,8 +33,8 @@ extern "C" {
  * `{{@user}}`, `{{@csrf_token}}`, `{{@flash}}` and `{{@errors}}` (see duda/render.h).
  *
  * `{{url_for "issue" id=issue.id tab="files"}}` inserts the URL of the route with this name, like
- * duda_url_for(). A parameter is the name of a value, a number, or text in quotes. Null values are omitted from
- * the query.
+ * duda_url_for(). A parameter is the name of a value, a number, or text in quotes. The query omits null
+ * values.
  *
  * Filters change a value, and are applied from left to right: `{{name | truncate 20 | upper}}`. Filters other
  * than `default` and `json` do not change a null or missing value.

@@ -29,7 +29,7 @@ struct duda_test_response {
     mk_str body;
     mk_str method, target, request_headers, request_body; /**< the request, for duda_test_follow() */
     mk_str reason; /**< messages that the server and the service have logged about the request, one per line;
-                        debug messages only if there is no other. A failed check prints them. */
+                        debug messages only if there are no others. A failed check prints them. */
 };
 
 /** A request to the service. */
@@ -41,8 +41,8 @@ struct duda_test_request {
 };
 
 /**
- * Defines a test, which calls the service through its routes. `name` is a C identifier, and `t` is the test.
- * Each test runs in a process of its own, with a new instance of the service, an empty cookie jar and empty
+ * Defines a test, which sends requests to the routes of the service. `name` is a C identifier, and `t` is the
+ * test. Each test runs in its own process, with a new instance of the service, an empty cookie jar and empty
  * databases (see duda_test_folder()).
  *
  *     #include <duda/test.h>
@@ -161,7 +161,7 @@ MK_API void duda_test_set_cookie(struct duda_test *test, const char *name, const
 MK_API void duda_test_clear_cookies(struct duda_test *test);
 
 /**
- * Returns the value that a JSON pointer (RFC 6901), such as "/items/0/name", selects: the content of a
+ * Returns the value to which a JSON pointer (RFC 6901), such as "/items/0/name", refers: the content of a
  * string, or the JSON text of any other value; absent if there is none.
  *
  *     struct duda_test_response list = duda_test_get(t, "/items");
@@ -261,7 +261,7 @@ MK_API void duda_test_websocket_close(struct duda_test_websocket *websocket, uns
 /* ---- Time, data and other servers ---- */
 
 /**
- * Simulates that time passes: advances all clocks of the process, and runs the timers that are due. Expiry
+ * Simulates the passage of time: advances all clocks of the process, and runs the timers that are due. Expiry
  * times, rate limits, sessions and job schedules follow the clocks.
  *
  *     duda_test_advance_clock(t, 3600 * 1000);
@@ -280,9 +280,9 @@ MK_API void duda_test_set_time(struct duda_test *test, int64_t unix_s);
 MK_API void duda_test_wait(struct duda_test *test, uint32_t duration_ms);
 
 /**
- * Runs the service until all start tasks have succeeded and all tasks of duda_after_response() have ended, for at most
- * `timeout_ms` of real time. Returns false on timeout. A start task that has failed runs again after a second:
- * duda_test_advance_clock() starts it at once.
+ * Runs the service until all start tasks have succeeded and all tasks of duda_after_response() have ended,
+ * for at most `timeout_ms` of real time. Returns false on timeout. A start task that has failed runs again
+ * after a second; duda_test_advance_clock() skips this delay.
  *
  *     duda_test_post_form(t, "/sign-up", "email", "ana@example.org", NULL);
  *     duda_expect(t, duda_test_wait_for_tasks(t, 1000)); // the mail is sent
@@ -345,12 +345,12 @@ MK_API struct duda_test_backend_request duda_test_backend_received(struct duda_t
 #define duda_expect_int(test, got, expected)                                                                 \
     duda_test_expect_int(test, got, expected, #got, __FILE__, __LINE__)
 /** Checks the status of a response; on failure the message shows the beginning of the body, the target of a
- * redirect, and the reason of the response. If the status is from 400 on and was not checked, a failure of the
- * other checks shows them, too. */
+ * redirect, and the reason of the response. If the status is 400 or above and was not checked, the messages
+ * of other failed checks contain them, too. */
 #define duda_expect_status(test, response, expected)                                                         \
     duda_test_expect_status(test, response, expected, __FILE__, __LINE__)
-/** Checks that a string is JSON with the same value as the expected JSON, whatever the order of members and
- * the whitespace. On failure the message shows the path and the two values:
+/** Checks that a string is JSON with the same value as the expected JSON, regardless of the order of members
+ * and of whitespace. On failure the message shows the path and the two values:
  * `$.items[1].name: expected "tea", got nothing`. */
 #define duda_expect_json(test, got, expected)                                                                \
     duda_test_expect_json(test, got, expected, #got, __FILE__, __LINE__)

@@ -42,8 +42,8 @@ struct duda_topic {
     /** How many of its latest messages the topic keeps, so that a client that was disconnected can receive
      * them later: see duda_topic_subscribe_after() and duda_topic_attach_after(). 0: none. */
     uint32_t keep;
-    /** How many seconds the topic keeps a message, at most DUDA_TOPIC_KEEP_S_MAX. 0: until newer messages replace it; with `TopicRelay`,
-     * until a day after the last message. */
+    /** How many seconds the topic keeps a message, at most DUDA_TOPIC_KEEP_S_MAX. 0: until newer messages
+     * replace it, or, with `TopicRelay`, until a day after the last message. */
     uint32_t keep_s;
     /** Counts the subscribers, for duda_topic_subscribers(). */
     bool counts_subscribers;
@@ -74,8 +74,8 @@ struct duda_topic_family {
     __attribute__((used, section("duda_topics"))) static const struct duda_topic *const                      \
         duda_topic_##variable = &variable
 /**
- * Defines a family of topics, such as the rooms of a chat: like DUDA_TOPIC(), but the text is the beginning of
- * the names, and duda_topic_named() returns one topic of the family.
+ * Defines a family of topics, such as the rooms of a chat: like DUDA_TOPIC(), but the text is the beginning
+ * of the names, and duda_topic_named() returns one topic of the family.
  *
  *     DUDA_TOPIC_FAMILY(rooms, "room/", .keep = 20);
  */
@@ -111,10 +111,10 @@ static inline struct duda_topic duda_topic_named(const struct duda_topic_family 
 }
 
 /**
- * Subscribes a WebSocket to a topic: it sends each message of the topic to its client. Closing the WebSocket
- * ends all its subscriptions. Returns 0, -EALREADY (already subscribed, or subscribed to any topic with
- * duda_topic_attach_after()), -EINVAL (invalid name), -EDQUOT (the
- * WebSocket has DUDA_TOPIC_SUBSCRIPTIONS_MAX subscriptions), -ENOMEM, -ECANCELED (the WebSocket is closed).
+ * Subscribes a WebSocket to a topic: its client then receives each message of the topic. Closing the
+ * WebSocket ends all its subscriptions. Returns 0, -EALREADY (already subscribed, or subscribed to any topic
+ * with duda_topic_attach_after()), -EINVAL (invalid name), -EDQUOT (the WebSocket has
+ * DUDA_TOPIC_SUBSCRIPTIONS_MAX subscriptions), -ENOMEM, -ECANCELED (the WebSocket is closed).
  *
  *     e = duda_websocket_open(d, NULL, NULL, &socket);
  *     e = e ? e : duda_topic_attach(socket, &news);
@@ -124,11 +124,11 @@ static inline struct duda_topic duda_topic_named(const struct duda_topic_family 
  */
 MK_API int duda_topic_attach(struct duda_websocket *socket, const struct duda_topic *topic);
 /**
- * Subscribes a WebSocket to a topic that keeps messages, so that its client misses none. Call it in the handler
- * that has opened the WebSocket. It sends the kept messages after `last_id`, the ID of the last message that
- * the client got, and waits while the client reads too slowly; an absent or empty `last_id` skips the kept
- * messages, and "0" selects all of them. All later messages follow, each once and in order. Each message to
- * the client begins with a line that contains a word and an ID:
+ * Subscribes a WebSocket to a topic that keeps messages, so that its client misses none. Call it in the
+ * handler that has opened the WebSocket. It sends the kept messages after `last_id`, the ID of the last
+ * message that the client got, and waits while the client reads too slowly; an absent or empty `last_id`
+ * skips the kept messages, and "0" selects all of them. All later messages follow, each once and in order.
+ * Each message to the client begins with a line that contains a word and an ID:
  *
  * - `start ID`: the first line, if there is no `last_id`; no data follows
  * - `message ID`: a message of the topic; its data follows the line
@@ -141,11 +141,12 @@ MK_API int duda_topic_attach(struct duda_websocket *socket, const struct duda_to
  *     int e = duda_websocket_open(d, NULL, NULL, &s);
  *     e = e ? e : duda_topic_attach_after(d, s, &news, duda_query(d, "last_event_id"));
  *
- * If the client reads too slowly (whatever `slow` says), or the server could not receive a message from another
- * worker or machine, the server closes the WebSocket with code 1013 (try again later), and the client gets the
- * messages when it reconnects. The lines do not name the topic, so a WebSocket cannot be subscribed to another
- * topic at the same time. Returns the results of duda_topic_attach() and duda_topic_subscribe_after().
- * -EALREADY: the WebSocket has a subscription, to this or another topic; -ECANCELED: the WebSocket was closed; do not use it any more.
+ * If the client reads too slowly (regardless of `slow`), or the server could not receive a message from
+ * another worker or machine, the server closes the WebSocket with code 1013 (try again later), and the client
+ * gets the messages when it reconnects. The lines do not name the topic, so a WebSocket cannot be subscribed
+ * to another topic at the same time. Returns the results of duda_topic_attach() and
+ * duda_topic_subscribe_after(). -EALREADY: the WebSocket has a subscription, to this or another topic;
+ * -ECANCELED: the WebSocket was closed; do not use it anymore.
  */
 MK_API int duda_topic_attach_after(struct duda_ctx *d, struct duda_websocket *socket,
                                    const struct duda_topic *topic, mk_str last_id) MK_API_MUST_USE;
@@ -165,18 +166,18 @@ MK_API void duda_topic_detach(struct duda_websocket *socket, const struct duda_t
  *
  *     int e = duda_topic_publish(d, &news, text);
  *
- * A topic with `.keep` stores the message before it delivers it, and drops its oldest messages so that at most
- * `.keep` remain. A subscriber that has not received all dropped messages gets a message with `has_gap`. For
- * such a topic, -EAGAIN means that the message was neither stored nor delivered; try again. With
+ * A topic with `.keep` stores the message before it delivers it, and drops its oldest messages so that at
+ * most `.keep` remain. A subscriber that has not received all dropped messages gets a message with `has_gap`.
+ * For such a topic, -EAGAIN means that the message was neither stored nor delivered; try again. With
  * `TopicRelay`, Redis keeps the messages, so the function waits for Redis, and also returns the errors of
  * duda_redis().
  *
  * All workers share the memory for kept messages (`TopicMemory` of [DUDA]), which survives reloads. A topic
- * uses at most a quarter of this memory (or one message), and then drops its oldest messages. If the memory is
- * full, topics of similar size (within a factor of two) compete for it: of the sizes, the one whose topics
- * together use the most memory loses, and among its topics the one that was published to least recently drops
- * its oldest messages. So neither a flood of messages into one topic nor a client that creates many small
- * topics removes the messages of all others.
+ * uses at most a quarter of this memory (or one message), and then drops its oldest messages. If the memory
+ * is full, Duda groups the topics by size (within a factor of two) and selects the group that uses the most
+ * memory in total; in this group, the topic whose last message is the oldest drops its oldest messages.
+ * Neither a flood of messages to one topic nor a client that creates many small topics can therefore evict
+ * the messages of all other topics.
  */
 MK_API int duda_topic_publish(struct duda_ctx *d, const struct duda_topic *topic, mk_str data);
 /** Publishes a message from a WebSocket callback. -ENOTSUP: Redis keeps the messages of the topic, for which
@@ -198,11 +199,12 @@ MK_API int duda_topic_publish_as(struct mk_worker *worker, const struct duda_ser
                                  const struct duda_topic *topic, mk_str data);
 /**
  * Sets *n to the number of subscribers (handlers and WebSockets) of a topic with `.counts_subscribers`, for
- * example to show how many users are online (presence). The number covers all workers of this server, including
- * workers that drain after a reload; the subscribers of a worker that crashes are no longer counted. Each worker counts at most 4,096
- * topics. With `TopicRelay`, the number also includes all other servers of the relay, with a delay of about half
- * a second; a server that stops or crashes disappears after 30 seconds. The function then waits for Redis.
- * Returns 0; -EINVAL: invalid name, or the topic does not count its subscribers; or an error of duda_redis().
+ * example to show how many users are online (presence). The number covers all workers of this server,
+ * including workers that drain after a reload; the subscribers of a worker that crashes are no longer
+ * counted. Each worker counts at most 4,096 topics. With `TopicRelay`, the number also includes all other
+ * servers of the relay, with a delay of about half a second; a server that stops or crashes disappears after
+ * 30 seconds. The function then waits for Redis. Returns 0; -EINVAL: invalid name, or the topic does not
+ * count its subscribers; or an error of duda_redis().
  *
  *     uint64_t n;
  *     int e = duda_topic_subscribers(d, &news, &n);
@@ -235,9 +237,9 @@ MK_API int duda_topic_receive(struct duda_ctx *d, uint32_t timeout_ms, mk_str *o
  * later ones, each once and in order. An absent or empty `last_id` skips the kept messages; "0" selects all
  * of them. If the topic no longer keeps the next message, the handler first receives a message with
  * `has_gap`: the client was disconnected for too long, the handler is too slow, or the server was restarted.
- * Returns the results of duda_topic_attach(); -EAGAIN: the kept messages cannot be read now; -EINVAL: also for
- * a topic without `.keep`. With `TopicRelay`, this function and the functions that receive messages may wait
- * for Redis, and also return the errors of duda_redis().
+ * Returns the results of duda_topic_attach(); -EAGAIN: the kept messages cannot be read now; -EINVAL: also
+ * for a topic without `.keep`. With `TopicRelay`, this function and the functions that receive messages may
+ * wait for Redis, and also return the errors of duda_redis().
  *
  * Browsers send the ID of the last event in `Last-Event-ID` when they reconnect an event stream:
  *
@@ -310,9 +312,10 @@ struct duda_topic_relay {
                      enum mk_websocket_kind *kind, mk_str *text, mk_str *prev, mk_str *id);
     /** Sets *id to the ID of the last message; "0": the topic has no messages. Returns 0 or an error. */
     int (*last_kept)(struct duda_ctx *d, void *ctx, mk_str topic, mk_str *id);
-    /** Tells other machines the number of subscribers of `n` topics on this machine. Each worker calls it
-     * for the topics of its own subscribers: after changes, and again every 10 seconds. This function and the
-     * next one may wait, and return 0 or an error. NULL: the relay does not count subscribers. */
+    /** Announces to other machines the numbers of subscribers on this machine of `n` topics. Each worker
+     * calls it for the topics of its own subscribers: after changes, and again every 10 seconds. This
+     * function and the next one may wait, and return 0 or an error. NULL: the relay does not count
+     * subscribers. */
     int (*announce_subscribers)(struct duda_ctx *d, void *ctx, const struct duda_topic_count *counts,
                                 size_t n);
     /** Sets *n to the number of subscribers of a topic on the other machines. NULL if announce_subscribers is

@@ -38,7 +38,8 @@ MK_API duda_verdict duda_form_load(struct duda_ctx *d, const struct mk_form_limi
  *         return duda_problem(d, 422, "`name` is missing");
  */
 MK_API mk_str duda_form(struct duda_ctx *d, const char *name);
-/** All fields; empty if the form could not be received. */
+/** The whole form, which lives as long as the request; empty, never NULL, if the form could not be
+ * received. */
 MK_API const struct mk_form *duda_form_all(struct duda_ctx *d);
 /**
  * Fills a struct (see duda_form_data_bind()). Returns 0; -EINVAL: *errors lists the validation errors, and
@@ -90,7 +91,7 @@ MK_API int duda_upload_content(struct duda_ctx *d, const struct mk_upload *uploa
 /**
  * Copies up to `cap` bytes of the file, starting at `offset`. Returns the number of bytes, which may be less
  * than `cap`, 0 at the end of the file, or a negative errno value. To read the whole file, repeat the call
- * until it returns 0.
+ * until it returns 0. May block on disk I/O if the form is in a file.
  *
  *     char buf[4096];
  *     ssize_t n;
@@ -104,16 +105,16 @@ MK_API ssize_t duda_upload_read(struct duda_ctx *d, const struct mk_upload *uplo
 /**
  * Saves the file under a new name. A thread copies it while the handler waits. Choose the path in the
  * service: it must not contain text from the client. Use an absolute path: a relative path starts at the
- * working directory of the server. The sandbox must permit its folder: it is the value of a key with
- * MK_CONF_WRITES in the section of the service (see duda_settings()), or listed in `WritablePaths` of [DUDA].
- * The file appears under its name only when it is complete and the handler is still running.
- * duda_send_file_from() serves it.
+ * working directory of the server. The sandbox must permit access to its folder: configure the folder with a
+ * key of the service's section that has the flag MK_CONF_WRITES (see duda_settings()), or list it in
+ * `WritablePaths` of [DUDA]. The file appears under its name only when it is complete and the handler is
+ * still running. duda_send_file_from() serves it.
  *
  * Returns 0; -EEXIST: the file already exists; -EROFS: the workers may not write to the folder; -ENOTDIR: the
  * folder does not exist; -ENOSPC and the other errors of open(2); or the error of a failed wait. On error, no
  * file is created. If the file system does not support O_TMPFILE (NFS, for example), the folder contains a
- * temporary file `.duda-NUMBER.part` during the copy, which remains after a crash. If `path` is NULL, because
- * duda_sprintf() had no memory: -ENOMEM.
+ * temporary file `.duda-NUMBER.part` during the copy, which remains after a crash. Also returns -ENOMEM if
+ * `path` is NULL, as after a failed duda_sprintf().
  *
  *     int64_t id; // a number cannot lead out of the folder
  *     if (!duda_param_int(d, "id", &id))

@@ -15,11 +15,11 @@ extern "C" {
  * with the path at which the service is mounted and the prefixes of the groups, so it remains correct when
  * these change.
  *
- * `params` is a map of strings, numbers and booleans, which are escaped. Members with the names of the
- * pattern's parameters replace these; all other members form the query, from which null members are omitted.
- * The values must match the parameter types: `:id<int>` requires an integer, and `:name` a segment, which is
- * not empty, not "." or "..", and contains no slash, which servers and proxies disagree about (see
- * duda_param()). Only the value of a final `*name` may contain slashes.
+ * `params` is a map of strings, numbers and booleans, which are escaped. A member with the name of a
+ * parameter of the pattern replaces this parameter. All other members form the query, which omits null
+ * members. The values must match the parameter types: `:id<int>` requires an integer, and `:name` a segment,
+ * which is not empty, not "." or "..", and contains no slash, because servers and proxies treat an escaped
+ * slash differently (see duda_param()). Only the value of a final `*name` may contain slashes.
  *
  *     const struct duda_entry params[] = {
  *         {"id", duda_value_integer(7)},
@@ -27,17 +27,18 @@ extern "C" {
  *     };
  *     mk_str url = duda_url_for(d, "show_item", duda_value_map(params, 2)); // "/shop/items/7?tab=a%26b"
  *
- * Returns a path; in a background task or a job, which has no request, an absolute URL that begins with `PublicUrl`
- * of [DUDA]. It is valid until the handler returns. The result is absent, and the error log says why,
- * if there is no such route, if several patterns have this name, if a parameter is missing or invalid, or if
- * a task needs `PublicUrl` and it is not set. It is also absent if memory is exhausted. If `name` is a string literal and no route, or more than one pattern,
- * has this name, the server already warns when it loads a service in C.
+ * Returns a path or, in a background task or a job, which has no request, an absolute URL that begins with
+ * `PublicUrl` of [DUDA]. The URL is valid until the handler returns. It is absent, and the error log contains
+ * the reason, if there is no such route, if several patterns have this name, if a parameter is missing or
+ * invalid, or if a task needs `PublicUrl` and it is not set. It is also absent if memory is exhausted. For a
+ * service in C, if `name` is a string literal that names no route, or more than one pattern, the server
+ * already warns when it loads the service.
  */
 MK_API mk_str duda_url_for(struct duda_ctx *d, const char *name, struct duda_value params) MK_API_MUST_USE;
 
-/** A call of duda_url_for(), which a macro of the same name adds to a section of the object. When the service is
- * loaded, the server warns about names that no route has. The macro is only for C, because C++ compilers reject
- * such sections in inline functions. */
+/** A call of duda_url_for(). A macro of the same name records each call in a section of the object, so that
+ * the server can warn about names without a route when it loads the service. The macro exists only in C,
+ * because C++ compilers reject such sections in inline functions. */
 struct duda_url_use {
     const char *name; /**< NULL: not known at compile time */
     const char *file;
@@ -56,7 +57,7 @@ struct duda_url_use {
 #endif
 
 /**
- * Returns the URL of a path within the service: the path, after the prefix at which [ROUTES] mounts the service.
+ * Returns the URL of a path within the service: prepends the prefix at which [ROUTES] mounts the service.
  * `path` begins with a slash and is already escaped; any other URL is returned unchanged. For the path of a
  * route, use duda_url_for(), or `{{url_for}}` in a template, which add the prefix themselves.
  *
@@ -67,14 +68,14 @@ struct duda_url_use {
 MK_API mk_str duda_mount_url(struct duda_ctx *d, mk_str path) MK_API_MUST_USE;
 
 /**
- * Returns the absolute URL of a path on this site, such as a result of duda_url_for(), for mails and feeds: the path
- * after `PublicUrl` of [DUDA]. An absolute URL is returned unchanged. The host in the request is not used, because
- * a client may send any host.
+ * Returns the absolute URL of a path on this site, such as a result of duda_url_for(), for mails and feeds:
+ * prepends `PublicUrl` of [DUDA]. An absolute URL is returned unchanged. The host in the request is not used,
+ * because a client may send any host.
  *
  *     mk_str url = duda_absolute_url(d, duda_url_for(d, "show_item", duda_value_members({"id", duda_value_integer(7)})));
  *
- * The result is valid until the handler returns. It is absent if memory is exhausted or, with an entry in the error
- * log, if `PublicUrl` is not set.
+ * The result is valid until the handler returns. It is absent if memory is exhausted or, with an entry in the
+ * error log, if `PublicUrl` is not set.
  */
 MK_API mk_str duda_absolute_url(struct duda_ctx *d, mk_str path) MK_API_MUST_USE;
 

@@ -240,7 +240,7 @@ MK_API bool duda_value_is_list(const struct duda_value *value);
  */
 MK_API struct duda_value duda_value_item(const struct duda_value *list, size_t i);
 /**
- * Looks up a member by name; false if there is none.
+ * Looks up a member by name; returns false if there is none.
  *
  *     struct duda_value name;
  *     if (!duda_value_member(&value, MK_STR("name"), &name) || name.kind != DUDA_VALUE_TEXT)
@@ -248,7 +248,7 @@ MK_API struct duda_value duda_value_item(const struct duda_value *list, size_t i
  */
 MK_API bool duda_value_member(const struct duda_value *value, mk_str name, struct duda_value *out);
 /**
- * The i-th member with its name; false beyond the last.
+ * Reads the i-th member and its name; returns false if `i` is out of range.
  *
  *     const char *name;
  *     struct duda_value member;
@@ -259,8 +259,9 @@ MK_API bool duda_value_member_at(const struct duda_value *value, size_t i, const
                                  struct duda_value *out);
 /** Is the value truthy? False for null, false, an empty string and an empty list. */
 MK_API bool duda_value_is_true(const struct duda_value *value);
-/** Writes the value as plain text: strings unchanged, numbers in decimal, booleans as "true" or "false";
- * nothing for lists and structs. */
+/** Writes the value as plain text: strings and raw JSON unchanged, numbers in decimal, booleans as "true" or
+ * "false", bytes in base64, and timestamps in RFC 3339 format. Writes nothing for null, lists, maps and
+ * structs. */
 MK_API void duda_value_write(struct mk_buf *out, const struct duda_value *value);
 
 #ifdef __cplusplus

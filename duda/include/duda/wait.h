@@ -42,8 +42,8 @@ MK_API int duda_wait_fd(struct duda_ctx *d, int fd, unsigned events, uint32_t ti
 typedef int duda_work_fn(void *job);
 /**
  * Offloads blocking work to a thread: runs work(job) in a thread pool, and waits until it returns. The thread
- * gets a copy of the job (`size` bytes), which is copied back when work returns, whatever its result. The
- * function may therefore write results into the job, but must not access data of the handler, not even
+ * gets a copy of the job (`size` bytes), which is copied back when work returns, regardless of its result.
+ * The function may therefore write results into the job, but must not access data of the handler, not even
  * through pointers, because the handler may be cancelled in the meantime. `monkey run` reports a job that
  * contains a pointer to the handler's stack.
  *
@@ -168,9 +168,9 @@ struct duda_wait {
  */
 MK_API int duda_wait_begin(struct duda_ctx *d, struct duda_wait *wait,
                            void (*on_end)(struct duda_wait *wait)) MK_API_MUST_USE;
-/** Suspends the handler until duda_wait_wake(). Returns 0, even if the wake-up came earlier, or if the
- * handler is cancelled at the same moment. Returns -ECANCELED or -ETIMEDOUT if the handler was cancelled or
- * its deadline has passed; the wait has then ended. Call it again to wait for the next wake-up. */
+/** Suspends the handler until duda_wait_wake(). Returns 0, even if the wake-up came before this call, or if
+ * the handler is cancelled at the same moment. Returns -ECANCELED or -ETIMEDOUT if the handler was cancelled
+ * or its deadline has passed; the wait has then ended. Call it again to wait for the next wake-up. */
 MK_API int duda_wait_suspend(struct duda_wait *wait) MK_API_MUST_USE;
 /** Resumes the handler, from the event loop of its worker; does nothing unless the wait is active. */
 MK_API void duda_wait_wake(struct duda_wait *wait);
