@@ -23,56 +23,56 @@ export PYTHON CHECK_FUZZ_SECONDS
 .PHONY: all help run test check check-server check-benchmark release tools amalgamation dev fuzz install install-tools uninstall docs tidy format bench contest contest-full clean
 .PHONY: need-server need-check need-fuzz need-bench need-contest venv
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
-all: release ## the same as release, and what to do next
+all: release ## the same as release, and print the next steps
 	@printf '%s\n' 'The program is build/$(PRESET)/monkey. Next:' '  make run            serve the welcome site' \
 	  '  sudo make install   install it below $(PREFIX)' '  make help           all other targets'
 
 run: release ## build the server and serve the welcome site (SITE=folder for another one)
 	@exec build/$(PRESET)/monkey $(SITE)
 
-test: dev venv ## the tests to run while you work, within 2 minutes: unit and house tests, a part of the black box tests
+test: dev venv ## run the tests for daily work, within 2 minutes: unit tests, house tests, some of the black box tests
 	@tools/dev/test.sh quick
 
 check: need-check ## build and run all tests
 	@tools/dev/test.sh build
 	@tools/dev/test.sh all
 
-check-server: need-check ## the same without the tests of the benchmark tools, which have requirements of their own
+check-server: need-check ## the same without the tests of the benchmark tools, which have separate requirements
 	@tools/dev/test.sh build server
 	@tools/dev/test.sh server
 
-check-benchmark: need-check dev ## the tests of the benchmark tools: wr, pace, the contest
+check-benchmark: need-check dev ## build and run the tests of the benchmark tools: wr, pace, the contest
 	@tools/dev/venv.sh build/benchmark-venv tests/benchmark/requirements.txt
 	@tools/dev/test.sh benchmark
 
-release: need-server ## the optimized server, build/release/monkey (PRESET=libc: without any library, in build/libc)
+release: need-server ## build the optimized server, build/release/monkey (PRESET=libc: without libraries, in build/libc)
 	@$(BUILD) $(PRESET) server
 
-tools: need-server ## wr and pace, which measure servers, in build/release
+tools: need-server ## build wr and pace, which measure servers, in build/release
 	@$(BUILD) release -DMK_TOOLS=ON tools
 
-amalgamation: need-server ## libmonkey as two files, monkey.c and monkey.h, in build/amalgamation (PROFILE=std, or another preset)
+amalgamation: need-server ## write libmonkey as two files, monkey.c and monkey.h, to build/amalgamation (PROFILE=std, or another preset)
 	@$(BUILD) $(PROFILE) mime_table.c
 	@"$(PYTHON)" tools/package/amalgamate.py --build build/$(PROFILE) --out build/amalgamation
 
-dev: need-check ## the program with sanitizers, and the unit tests
+dev: need-check ## build the program with sanitizers, and the unit tests
 	@$(BUILD) dev
 
-fuzz: need-fuzz ## look for inputs that break the parsers (FUZZ_SECONDS=60 each)
+fuzz: need-fuzz ## search for inputs that break the parsers (FUZZ_SECONDS=60 each)
 	@$(BUILD) fuzz fuzzers
 	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
-bench: need-bench release tools ## the contest of a few cases with those nearest to us, and instructions (docs/performance.md)
+bench: need-bench release tools ## run a short contest with the closest competitors, and count instructions (docs/performance.md)
 	@$(call hold_contest,$(BENCH_FLAGS))
 	@$(PYTHON) tools/bench/instructions.py build/release/monkey
 
-contest: need-contest release tools ## the quick contest of web servers, within 10 minutes, and its report (docs/guide/contest.md)
+contest: need-contest release tools ## run the quick contest of web servers, within 10 minutes, and write its report (docs/guide/contest.md)
 	@$(call hold_contest,--quick)
 
-contest-full: need-contest release tools ## all of its cases, within 45 minutes
+contest-full: need-contest release tools ## run all cases of the contest, within 45 minutes
 	@tools/contest/data/install.sh || true
 	@$(call hold_contest,)
 
@@ -93,21 +93,21 @@ install: need-server ## install below PREFIX=/usr/local (and DESTDIR): server, p
 	@$(BUILD) $(PRESET) -DCMAKE_INSTALL_PREFIX=$(PREFIX) server lib pages
 	@cmake --install build/$(PRESET)
 
-install-tools: need-server ## install wr and pace too
+install-tools: need-server ## install wr and pace
 	@$(BUILD) release -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DMK_TOOLS=ON tools
 	@cmake --install build/release --component tools
 
-uninstall: ## remove what the two installed there; what you changed stays
+uninstall: ## remove the installed files; keeps files that you changed
 	@cmake -DPREFIX=$(PREFIX) -P packaging/uninstall.cmake
 
-docs: need-server ## write docs/reference/ from the tables of program and plugins, and from the headers
+docs: need-server ## generate docs/reference/ from the tables of the program and the plugins, and from the headers
 	@$(BUILD) release docs
 	@$(PYTHON) tools/docgen/api.py
 
-tidy: need-server ## all that a program can put right: format, docs/reference/, tests/house/abi.txt
+tidy: need-server ## format the code, and regenerate docs/reference/ and tests/house/abi.txt
 	@tools/dev/tidy.sh
 
-format: ## put every C file into the common format
+format: ## format every C file
 	@tools/dev/format.sh
 
 clean: ## remove everything that was built
