@@ -77,7 +77,7 @@ static inline uint32_t mk_meter_get(struct mk_config *config, mk_str package, mk
     return r ? mk_stat_series(r, mk_stat_register_table(r, &table), labels) : 0;
 }
 
-/** Counts the start of a call. `cells` are those of the worker (mk_worker_cells()); NULL is ignored. */
+/** Counts the start of a call. `cells` is the result of mk_worker_cells(); NULL is ignored. */
 static inline void mk_meter_begin(uint64_t *cells)
 {
     if (cells)

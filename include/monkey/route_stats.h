@@ -91,7 +91,7 @@ static inline uint32_t mk_route_stats_series(struct mk_config *config, mk_str se
     return r ? mk_stat_series(r, mk_stat_register_table(r, &table), labels) : 0;
 }
 
-/** Counts a request that has ended. `cells` are those of the worker (mk_worker_cells()); NULL is ignored. */
+/** Counts a request that has ended. `cells` is the result of mk_worker_cells(); NULL is ignored. */
 static inline void mk_route_stats_record(uint64_t *cells, uint64_t duration_us, bool failed, bool cancelled)
 {
     if (!cells)

@@ -58,9 +58,9 @@ MK_API bool mk_config_has_certificate(const struct mk_config *config);
  * inherited from [SERVER]. It checks them every few seconds, and reloads the configuration when they change.
  * While the files are missing, the virtual host presents its other certificates: those of its own section, or
  * else the inherited ones, or else those of the default host, if any. The same applies while the files are
- * invalid (a warning states the reason), unless the server has loaded valid ones before: it then keeps those.
- * To replace the files, write them under other names and rename them, the certificate last. The master reads
- * them with its own privileges, and follows no links. The paths are absolute and are copied.
+ * invalid (a warning states the reason), unless the server has loaded valid files before: it then keeps
+ * these. To replace the files, write them under other names and rename them, the certificate last. The master
+ * reads them with its own privileges, and follows no links. The paths are absolute and are copied.
  *
  * `monkey certificates` also shows the state of the renewal if the certificate is
  * FOLDER/certificates/NAME.pem and the plugin maintains these JSON files with times in seconds since the Unix
