@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /**
- * Fills a struct from form fields. Field names are those of the schema; `home.street` addresses a member of a
- * nested struct.
+ * Fills a struct from form fields. The schema determines the names of the fields; `home.street` addresses a
+ * member of a nested struct.
  *
  * Repeated fields fill lists. A bool member accepts on, true, 1, yes, off, false, 0 and no. It is false if
  * the field is absent, as for an unchecked checkbox. An empty field clears an optional member, like null in

@@ -20,7 +20,7 @@ extern "C" {
 /*
  * The functions are in monkey-duda-http.so: `#define DUDA_USE "duda-http"` before including <duda.h>, and
  * link with `pkg-config --libs duda-http`. The configuration names the servers; a handler cannot send
- * requests anywhere else, whatever a client sends:
+ * requests anywhere else, no matter what a client sends:
  *
  *     [HTTP_CLIENT]
  *         Name   rates

@@ -22,7 +22,7 @@ extern "C" {
 /** Maximum length of a scope. It consists of letters, digits, `-` and `_`. */
 enum { DUDA_SCOPE_MAX = 48 };
 
-/** The scope of the handler's service. Empty in a handler of a package, which belongs to no service. */
+/** The scope of the handler's service. Empty in a handler of a package, because it belongs to no service. */
 MK_API mk_str duda_scope(struct duda_ctx *d);
 /** The scope of a service; empty for NULL. */
 MK_API mk_str duda_scope_of(const struct duda_service_ref *owner);

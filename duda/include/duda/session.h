@@ -199,9 +199,9 @@ MK_API int duda_session_expires_at(struct duda_ctx *d, int64_t *seconds) MK_API_
 /**
  * Logs a user in: regenerates the session ID, and binds the session to `user`, a permanent ID of up to
  * DUDA_SESSION_USER_MAX bytes, such as the primary key of a table. If another user was logged in, the data of
- * that session is deleted first. Each of several concurrent logins in one browser succeeds; the values of the
- * old session continue in one of them. Returns 0; -EINVAL: `user` is empty or too long; or an error of
- * duda_session_set().
+ * that session is deleted first. If several logins of one browser run concurrently, all of them succeed, and
+ * one of them keeps the values of the old session. Returns 0; -EINVAL: `user` is empty or too long; or an
+ * error of duda_session_set().
  *
  *     int e = duda_session_log_in(d, duda_form(d, "user"));
  *     return e ? e : duda_redirect(d, 303, MK_STR("/"));
