@@ -265,9 +265,8 @@ static const struct mk_conf_env_value *find_env_value(const struct key_lines *l,
     return found;
 }
 
-/* Returns the number of bytes that were copied or replaced, without the line end. */
-static size_t write_line_references(mk_str text, const struct mk_conf_env_values *values,
-                                    const struct mk_conf_aliases *aliases, struct mk_buf *out)
+size_t mk_conf_print_line_references(mk_str text, const struct mk_conf_env_values *values,
+                                     const struct mk_conf_aliases *aliases, struct mk_buf *out)
 {
     mk_str rest = text, line = mk_str_cut(&rest, '\n');
     rest = line;
@@ -284,14 +283,4 @@ static size_t write_line_references(mk_str text, const struct mk_conf_env_values
         at += found ? len : 1;
     }
     return at;
-}
-
-void mk_conf_print_references(mk_str text, const struct mk_conf_env_values *values,
-                              const struct mk_conf_aliases *aliases, struct mk_buf *out)
-{
-    while (text.len) {
-        text = mk_str_skip(text, write_line_references(text, values, aliases, out));
-        text = mk_str_skip(text, text.len ? 1 : 0);
-        mk_buf_add_char(out, '\n');
-    }
 }

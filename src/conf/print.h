@@ -23,9 +23,10 @@ struct mk_conf_aliases {
     const void *ctx;
 };
 
-/* Copies a printed configuration, but writes values of the environment, which are often secrets, as references: in the values
- * of the keys that refer to them, and if they are long, everywhere. */
-void mk_conf_print_references(mk_str text, const struct mk_conf_env_values *values,
-                              const struct mk_conf_aliases *aliases, struct mk_buf *out);
+/* Copies the first line of a printed configuration, without its line end, but writes values of the environment, which are often
+ * secrets, as references: in the values of the keys that refer to them, and if they are long, everywhere. A reference may
+ * replace the rest of a list that continues in the next lines. Returns the number of bytes that were copied or replaced. */
+size_t mk_conf_print_line_references(mk_str text, const struct mk_conf_env_values *values,
+                                     const struct mk_conf_aliases *aliases, struct mk_buf *out);
 
 #endif

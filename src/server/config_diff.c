@@ -58,7 +58,8 @@ struct line_reader {
     const struct mk_config_generation *g;
     struct mk_arena *arena;
     struct mk_config_lines *lines;
-    mk_str header, host; /* "[HOST]", and the names of the host */
+    mk_str header, header_shown; /* "[HOST]", and the names of the host */
+    mk_str host, host_shown;
     size_t section_start;
     const struct mk_conf_section *section;
 };
@@ -81,27 +82,52 @@ static size_t count_before(const struct line_reader *r, mk_str key, bool is_sect
     return n;
 }
 
-/* Returns the names of the host whose keys `rest` begins with. */
-static mk_str find_host_names(mk_str rest)
+/* Copies the first line of the text with references. Returns its length in the text. */
+static size_t copy_shown_line(const struct line_reader *r, mk_str text, mk_str *shown)
 {
-    while (rest.len && !is_header(rest)) {
-        mk_str line = mk_str_cut(&rest, '\n'), key = mk_str_word(&line);
-        if (mk_str_eq(key, MK_STR("ServerName")))
-            return mk_str_trim(line);
-    }
-    return MK_STR("");
+    struct mk_buf buf = mk_buf_growing(TEXT_MAX);
+    size_t len = mk_config_print_line_references(r->g, text, &buf);
+    *shown = mk_arena_copy(r->arena, mk_buf_str(&buf));
+    r->arena->failed |= buf.failed;
+    mk_buf_free(&buf);
+    return len;
+}
+
+static mk_str value_of(mk_str line)
+{
+    (void)mk_str_word(&line);
+    return mk_str_trim(line);
+}
+
+/* Finds the names of the host whose keys `rest` begins with. */
+static void find_host_names(struct line_reader *r, mk_str rest)
+{
+    mk_str shown;
+    r->host = r->host_shown = MK_STR("");
+    for (; rest.len && !is_header(rest); (void)mk_str_cut(&rest, '\n'))
+        if (mk_str_eq(key_of(rest), MK_STR("ServerName"))) {
+            r->host = value_of(mk_str_first(rest, copy_shown_line(r, rest, &shown)));
+            r->host_shown = value_of(shown);
+            return;
+        }
+}
+
+static mk_str copy_header(const struct line_reader *r, mk_str line, mk_str host)
+{
+    char buf[512];
+    struct mk_buf header = mk_buf_fixed(buf, sizeof buf);
+    mk_buf_addf(&header, "%.*s%s%.*s", MK_STR_ARG(line), host.len ? " " : "", MK_STR_ARG(host));
+    return mk_arena_copy(r->arena, mk_buf_str(&header));
 }
 
 static void begin_section(struct line_reader *r, mk_str line, mk_str rest)
 {
-    char buf[512];
-    struct mk_buf header = mk_buf_fixed(buf, sizeof buf);
     mk_str name = mk_str_of(line.p + 1, line.len - 2);
     r->section = nth_section(r->g, name, count_before(r, line, true));
     if (mk_str_eq(line, MK_STR("[HOST]")))
-        r->host = find_host_names(rest);
-    mk_buf_addf(&header, "%.*s%s%.*s", MK_STR_ARG(line), r->host.len ? " " : "", MK_STR_ARG(r->host));
-    r->header = mk_arena_copy(r->arena, mk_buf_str(&header));
+        find_host_names(r, rest);
+    r->header = copy_header(r, line, r->host);
+    r->header_shown = copy_header(r, line, r->host_shown);
     r->section_start = r->lines->n;
 }
 
@@ -151,11 +177,13 @@ static mk_str find_position(const struct line_reader *r, mk_str line)
     return at ? write_position(r->g, at, r->arena) : MK_STR("default");
 }
 
-static void add_line(struct line_reader *r, mk_str line)
+static void add_line(struct line_reader *r, mk_str line, mk_str shown)
 {
     struct mk_config_line *out = &r->lines->at[r->lines->n];
     out->text = line;
+    out->shown = shown;
     out->section = r->header;
+    out->section_shown = r->header_shown;
     out->at = find_position(r, line);
     r->lines->n++;
 }
@@ -179,11 +207,13 @@ bool mk_config_diff_lines(const struct mk_config_generation *g, struct mk_arena 
     mk_buf_free(&buf);
     *out = (struct mk_config_lines){.at = mk_arena_zalloc(arena, count_lines(text), sizeof *out->at)};
     while (out->at && text.len) {
-        mk_str line = mk_str_cut(&text, '\n');
+        mk_str shown, line = mk_str_first(text, copy_shown_line(&r, text, &shown));
+        text = mk_str_skip(text, line.len);
+        text = mk_str_skip(text, text.len ? 1 : 0);
         if (is_header(line))
             begin_section(&r, line, text);
         if (line.len)
-            add_line(&r, line);
+            add_line(&r, line, shown);
     }
     return ok && !arena->failed;
 }
@@ -367,7 +397,7 @@ static void write_line(struct mk_buf *out, char mark, const struct mk_config_lin
 {
     size_t start = out->len;
     mk_buf_add_char(out, mark);
-    mk_config_diff_mask(line->text, out);
+    mk_config_diff_mask(line->shown, out);
     if (mark != ' ') {
         while (out->len - start < AT_COLUMN && !out->failed)
             mk_buf_add_char(out, ' ');
@@ -384,6 +414,13 @@ struct hunk {
 static enum edit edit_at(const struct comparison *c, size_t i)
 {
     return (enum edit)c->script[c->length - 1 - i];
+}
+
+/* If only one of two equal lines has a reference, the other one must not show its value. */
+static const struct mk_config_line *shown_line(const struct comparison *c, enum edit e, size_t a, size_t b)
+{
+    bool is_b = e == INSERT || (e == KEEP && mk_str_eq(c->a[a].shown, c->a[a].text));
+    return is_b ? &c->b[b] : &c->a[a];
 }
 
 /* Ends after the last edit that less than two contexts separate from the one before. */
@@ -405,7 +442,7 @@ static void write_hunk(const struct comparison *c, const struct hunk *h, struct 
     for (size_t i = h->from; i < h->to; i++) {
         enum edit e = edit_at(c, i);
         if (e != KEEP && !section.p)
-            section = e == DELETE ? c->a[h->a + n_a].section : c->b[h->b + n_b].section;
+            section = shown_line(c, e, h->a + n_a, h->b + n_b)->section_shown;
         n_a += e != INSERT;
         n_b += e != DELETE;
     }
@@ -413,7 +450,7 @@ static void write_hunk(const struct comparison *c, const struct hunk *h, struct 
                 MK_STR_ARG(section));
     for (size_t i = h->from; i < h->to; i++) {
         enum edit e = edit_at(c, i);
-        write_line(out, " -+"[e], e == INSERT ? &c->b[b] : &c->a[a]);
+        write_line(out, " -+"[e], shown_line(c, e, a, b));
         a += e != INSERT;
         b += e != DELETE;
     }

@@ -8,11 +8,12 @@
 
 struct mk_config_generation;
 
-/* A line of an effective configuration. */
+/* A line of an effective configuration, or several lines that set one list. */
 struct mk_config_line {
-    mk_str text;
-    mk_str section; /* the header of its section, after the name of the host if it belongs to one */
-    mk_str at;      /* FILE:LINE where the configuration sets it, or "default" */
+    mk_str text, shown; /* in `shown`, values of the environment are references */
+    /* The header of its section, before the names of the host if it belongs to one. */
+    mk_str section, section_shown;
+    mk_str at; /* FILE:LINE where the configuration sets it, or "default" */
 };
 
 struct mk_config_lines {
@@ -25,7 +26,8 @@ bool mk_config_diff_lines(const struct mk_config_generation *g, struct mk_arena 
                           struct mk_config_lines *out);
 
 /* Writes the differences as a unified diff whose headers name `a` and `b`. Writes nothing if there are none.
- * Values that are secrets, by the names of their keys, are masked. False: out of memory. */
+ * Values of the environment are references, and values that are secrets, by the names of their keys, are masked: if only
+ * such a value differs, the two lines look alike. False: out of memory. */
 bool mk_config_diff_write(const struct mk_config_lines *a, const struct mk_config_lines *b, mk_str a_name,
                           mk_str b_name, struct mk_buf *out);
 

@@ -83,12 +83,21 @@ static bool is_alias(const void *ctx, mk_str name, mk_str key)
     return found;
 }
 
+size_t mk_config_print_line_references(const struct mk_config_generation *g, mk_str text, struct mk_buf *out)
+{
+    return mk_conf_print_line_references(text, &g->tree.env_values,
+                                         &(struct mk_conf_aliases){.is_alias = is_alias, .ctx = g}, out);
+}
+
 void mk_config_print_references(const struct mk_config_generation *g, struct mk_buf *out)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     mk_config_print_effective(g, &text);
-    mk_conf_print_references(mk_buf_str(&text), &g->tree.env_values,
-                             &(struct mk_conf_aliases){.is_alias = is_alias, .ctx = g}, out);
+    for (mk_str rest = mk_buf_str(&text); rest.len;) {
+        rest = mk_str_skip(rest, mk_config_print_line_references(g, rest, out));
+        rest = mk_str_skip(rest, rest.len ? 1 : 0);
+        mk_buf_add_char(out, '\n');
+    }
     out->failed = out->failed || text.failed;
     mk_buf_free(&text);
 }

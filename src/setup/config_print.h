@@ -9,5 +9,8 @@
 void mk_config_print_effective(const struct mk_config_generation *g, struct mk_buf *out);
 /* The same, but values of the environment are references: for people and their terminals, logs and tickets. */
 void mk_config_print_references(const struct mk_config_generation *g, struct mk_buf *out);
+/* The same for the first line of this text, which is the rest of mk_config_print_effective(). See
+ * mk_conf_print_line_references(). */
+size_t mk_config_print_line_references(const struct mk_config_generation *g, mk_str text, struct mk_buf *out);
 
 #endif

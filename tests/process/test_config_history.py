@@ -659,6 +659,64 @@ def test_diff_masks_secrets_but_shows_their_change(start):
     assert out.count("https://********@example.org/") == 2
 
 
+NAMES = " ".join(f"shop{i}.customer.example" for i in range(9))
+SECRETS = {"ORIGIN_AUTH": "s3cret-of-the-origin", "SECOND": "s3cret-of-the-second", "PIN": "4711", "NAMES": NAMES, "PART": "s3cret-part"}
+
+
+def diff_of(it, before, after):
+    """Returns the differences between two versions of the included file."""
+    for text in (before, after):
+        (it.folder / "sites" / "a.conf").write_text(text)
+        if text is before:
+            done = it.run("reload")
+            assert done[0] == 0, done
+    code, out, err = it.run("diff")
+    assert (code, err) == (1 if out else 0, "")
+    assert not re.search("s3cret|4711|customer", out), out
+    return out
+
+
+def headers(*lines, names=""):
+    return f"[HOST]\n{names}    DocumentRoot ../www\n[ROUTES]\n    /metrics metrics\n    /* static\n[HEADERS]\n" + "".join(f"    Set {line}\n" for line in lines)
+
+
+@pytest.fixture
+def secretive(start):
+    return start(environment=SECRETS)
+
+
+def test_diff_shows_values_of_the_environment_as_references(secretive):
+    out = diff_of(secretive, headers("X-Origin-Auth ${ORIGIN_AUTH}", "X-Pin ${PIN}", "X-Part a${PART}c", "X-Version 1"),
+                  headers("X-Origin-Auth ${ORIGIN_AUTH}", "X-Pin ${PIN}", "X-Part a${PART}c", "X-Version 2"))
+    assert "\n     Set X-Origin-Auth ${ORIGIN_AUTH}\n     Set X-Pin ${PIN}\n     Set X-Part a${PART}c\n" in out
+    assert re.search(r"^-    Set X-Version 1 +# sites/a.conf:10$", out, re.MULTILINE)
+
+
+def test_diff_shows_references_that_change(secretive):
+    out = diff_of(secretive, headers("X-Origin-Auth ${ORIGIN_AUTH}"), headers("X-Origin-Auth ${SECOND}"))
+    assert re.search(r"^-    Set X-Origin-Auth \$\{ORIGIN_AUTH\} +# sites/a.conf:7\n\+    Set X-Origin-Auth \$\{SECOND\} +# sites/a.conf:7$", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_diff_hides_a_secret_that_one_side_refers_to(secretive, turned):
+    """The values are equal, so the line is context."""
+    sides = [headers(f"X-Origin-Auth {SECRETS['ORIGIN_AUTH']}", "X-Version 1"), headers("X-Origin-Auth ${ORIGIN_AUTH}", "X-Version 2")]
+    out = diff_of(secretive, *(reversed(sides) if turned else sides))
+    assert "\n     Set X-Origin-Auth ${ORIGIN_AUTH}\n" in out
+
+
+def test_diff_shows_references_in_names_of_hosts(secretive):
+    before, after = (headers(f"X-Version {i}", names="    ServerName ${NAMES}\n") for i in (1, 2))
+    out = diff_of(secretive, before, after)
+    assert "@@ [HEADERS] ${NAMES}\n" in out
+    out = diff_of(secretive, after, headers("X-Version 2", names="    ServerName ${NAMES} new.example\n"))
+    assert re.search(r"^\+ +ServerName +\$\{NAMES\} new.example", out, re.MULTILINE)
+
+
+def test_diff_of_a_value_and_its_reference_is_empty(secretive):
+    assert diff_of(secretive, headers("X-Origin-Auth ${ORIGIN_AUTH}"), headers(f"X-Origin-Auth {SECRETS['ORIGIN_AUTH']}")) == ""
+
+
 def test_diff_of_invalid_files_is_trouble(start):
     it = start()
     it.write(2, "    Nonsense 1\n")

@@ -13,8 +13,11 @@ static struct mk_config_lines lines_of(struct mk_config_line *at, const char *le
 {
     size_t n = strlen(letters);
     for (size_t i = 0; i < n; i++)
-        at[i] = (struct mk_config_line){
-            .text = mk_str_of(letters + i, 1), .section = MK_STR("[S]"), .at = MK_STR("a:1")};
+        at[i] = (struct mk_config_line){.text = mk_str_of(letters + i, 1),
+                                        .shown = mk_str_of(letters + i, 1),
+                                        .section = MK_STR("[S]"),
+                                        .section_shown = MK_STR("[S]"),
+                                        .at = MK_STR("a:1")};
     return (struct mk_config_lines){.at = at, .n = n};
 }
 
@@ -51,6 +54,20 @@ static void config_diff_shows_lines_with_context_and_positions(void **state)
                "--- a\n+++ b\n@@ -2,7 +2,7 @@ [S]\n b\n c\n d\n"
                "-e                                                # a:1\n"
                "+X                                                # a:1\n f\n g\n h\n");
+}
+
+static void config_diff_of_references_shows_that_their_values_differ(void **state)
+{
+    (void)state;
+    struct mk_config_line a_at[2], b_at[2];
+    const struct mk_config_lines a = lines_of(a_at, "ab"), b = lines_of(b_at, "aX");
+    a_at[1].shown = b_at[1].shown = MK_STR("Set X ${V}");
+    a_at[0].shown = MK_STR("${A}");
+    mk_buf_clear(&out);
+    assert_true(mk_config_diff_write(&a, &b, MK_STR("a"), MK_STR("b"), &out));
+    assert_str(mk_buf_str(&out), "--- a\n+++ b\n@@ -1,2 +1,2 @@ [S]\n ${A}\n"
+                                 "-Set X ${V}                                       # a:1\n"
+                                 "+Set X ${V}                                       # a:1\n");
 }
 
 static void config_diff_distant_changes_have_hunks_of_their_own(void **state)
@@ -130,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(config_diff_of_equal_lines_is_empty, setup, teardown),
         fixture_test(config_diff_shows_lines_with_context_and_positions, setup, teardown),
+        fixture_test(config_diff_of_references_shows_that_their_values_differ, setup, teardown),
         fixture_test(config_diff_distant_changes_have_hunks_of_their_own, setup, teardown),
         fixture_test(config_diff_is_as_short_as_possible, setup, teardown),
         fixture_test(config_diff_masks_secrets, setup, teardown),
