@@ -139,7 +139,7 @@ static const struct command commands[] = {
      cheetah_show_configuration},
     {"cache", NULL, 0, "[clear]", "shows or clears the caches of open files", true, cheetah_show_cache},
     {"reload", NULL, 0, "[...]",
-     "reloads the configuration; `--confirm TIME`: the old one returns unless confirmed", false,
+     "reloads the configuration; `--confirm TIME`: returns to the previous one unless confirmed", false,
      cheetah_reload_command},
     {"confirm", NULL, 0, NULL, "keeps the configuration of `reload --confirm`", false,
      cheetah_confirm_command},

@@ -25,17 +25,15 @@ static int print_usage(const char *name, FILE *to, int code)
             reloads      ? " [--confirm TIME]"
             : rolls_back ? " [NUMBER]"
                          : "");
-    fputs(
-        reloads
-            ? "Reloads the configuration, and waits until new workers serve it.\n\n"
-              "  --confirm TIME       the old configuration returns after TIME, such as 60s or 10m, unless\n"
-              "                       `monkey confirm` is given\n"
-        : rolls_back
-            ? "Returns to an earlier configuration: to the one that was confirmed last if the current one "
-              "is\n"
-              "not confirmed, to NUMBER, or to the previous one. `monkey configurations` lists them.\n\n"
-            : "Keeps the configuration that `monkey reload --confirm` has loaded.\n\n",
-        to);
+    fputs(reloads ? "Reloads the configuration, and waits until new workers serve it.\n\n"
+                    "  --confirm TIME       return to the old configuration after TIME, such as 60s or 10m,\n"
+                    "                       unless you run `monkey confirm`\n"
+          : rolls_back
+              ? "Returns to an earlier configuration: to the one that was confirmed last if the current one "
+                "is\n"
+                "not confirmed, to NUMBER, or to the previous one. `monkey configurations` lists them.\n\n"
+              : "Keeps the configuration that `monkey reload --confirm` has loaded.\n\n",
+          to);
     fputs("  --timeout TIME       how long to wait for the result (30s)\n"
           "  -s, --socket SOCKET  of the server, as in its [CHEETAH] (" CHEETAH_SOCKET ")\n\n"
           "Exit codes: 0 success, 1 failure, 2 wrong usage.\n",

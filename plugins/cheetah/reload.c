@@ -16,9 +16,9 @@ struct reload_wait {
 static void show_success(struct cheetah_session *s, const struct reload_wait *w, mk_str text)
 {
     if (w->confirm_s)
-        cheetah_session_finish_response(s, CHEETAH_OK,
-                                        "%.*s; unless you `confirm` it, the old one returns in %u s",
-                                        MK_STR_ARG(text), w->confirm_s);
+        cheetah_session_finish_response(
+            s, CHEETAH_OK, "%.*s; the server returns to the previous one in %u s unless you `confirm` it",
+            MK_STR_ARG(text), w->confirm_s);
     else
         cheetah_session_finish_response(s, CHEETAH_OK, "%.*s", MK_STR_ARG(text));
 }

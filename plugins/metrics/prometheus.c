@@ -57,8 +57,8 @@ static void print_reloads(const struct snapshot *s, struct mk_buf *out)
         r.done + 1);
     print_single_metric(
         out, "monkey_config_confirm_timestamp_seconds", "gauge",
-        "When the previous configuration returns unless `monkey confirm` is given, in seconds since "
-        "1970; 0: never.",
+        "When the server returns to the previous configuration unless you run `monkey confirm`, in "
+        "seconds since 1970; 0: never.",
         (uint64_t)r.confirm_at);
 }
 

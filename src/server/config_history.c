@@ -11,7 +11,7 @@
 
 enum { RETRY_MS = 60 * 1000, ERROR_MAX = 160 };
 
-#define BY_TIMER "the end of the confirmation time"
+#define BY_TIMER "the confirmation timeout"
 
 /* A reload that is requested or in progress. */
 struct load {
@@ -368,7 +368,8 @@ static void end_confirmation(struct mk_config_history *h)
 static void await_confirmation(struct mk_config_history *h)
 {
     uint32_t confirm_s = h->under_way.order.confirm_s;
-    mk_log_warn(h->log, "unless `monkey confirm` is given within %u s, the previous configuration returns",
+    mk_log_warn(h->log,
+                "the server returns to the previous configuration in %u s unless you run `monkey confirm`",
                 confirm_s);
     if (h->lacks_confirm)
         mk_log_warn(h->log, "the new configuration does not load cheetah: `monkey confirm` cannot reach it");

@@ -537,7 +537,7 @@ MK_PLUGIN(proxy) = {
     MK_PLUGIN_HEAD,
     .name = "proxy",
     .version = MK_VERSION,
-    .help = "Passes requests to HTTP servers behind this one.",
+    .help = "Passes requests to backend HTTP servers.",
     .handlers = handlers,
     .needs = needs,
     .worker_start = proxy_start_worker,

@@ -236,7 +236,8 @@ MK_PLUGIN(upstream) = {
     MK_PLUGIN_HEAD,
     .name = "upstream",
     .version = MK_VERSION,
-    .help = "Servers behind this one, for the gateways: pools of connections, limits, health, balancing.",
+    .help = "Backend servers of proxy, fastcgi, scgi and uwsgi: load balancing, health checks, connection "
+            "pools, limits.",
     .priority = MK_PRIORITY_ADDRESS,
     .sections = sections,
     .load = load_upstreams,

@@ -484,7 +484,7 @@ const struct mk_conf_table mk_upstream_settings_table = {
     .keys = keys,
     .n = MK_LEN(keys),
     .repeatable = true,
-    .help = MK_HELP("A group of servers behind this one that give the same answers."),
+    .help = MK_HELP("A group of interchangeable backend servers."),
     .size = sizeof(struct mk_upstream_settings),
     .scope = MK_CONF_SERVER,
 };

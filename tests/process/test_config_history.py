@@ -159,7 +159,7 @@ def test_unconfirmed_configuration_is_replaced(start):
     code, out, _ = it.reload(2, "--confirm", "2s")
     status = json.loads(it.server.get("/status").text)
     assert status["generation"] == 2 and 0 < status["confirm_at"] - status["now"] <= 3
-    assert code == 0 and "the old one returns in 2 s" in out and it.version == 2
+    assert code == 0 and "the server returns to the previous one in 2 s" in out and it.version == 2
     assert "monkey_config_confirm_timestamp_seconds 0" not in it.server.get("/metrics").text
     it.wait_for_version(1)
     it.server.err.wait_for("the configuration was not confirmed in time")
@@ -223,7 +223,7 @@ def test_time_that_ends_during_a_reload_is_obeyed_afterwards(start):
         it.server.err.wait_for("the configuration was not confirmed in time")
         it.server.tell(signal.SIGHUP)
         it.server.err.wait_for("cannot reload: the previous configuration is about to return: try again afterwards")
-        it.server.err.wait_for(r"configuration 1 serves again \(rollback by the end of the confirmation time\)")
+        it.server.err.wait_for(r"configuration 1 serves again \(rollback by the confirmation timeout\)")
     finally:
         os.kill(worker, signal.SIGCONT)
     assert it.version == 1 and it.run("confirm")[0] == 1
@@ -267,7 +267,7 @@ def test_configuration_without_control_socket_cannot_be_confirmed(start):
     it.main.write_text(re.sub(r"    Load cheetah\n|\[CHEETAH\]\n.*\n", "", main))
     code, out, _ = it.run("reload", "--confirm", "3s")
     assert (code, out) == (0, "the new configuration serves, but does not load cheetah, which `monkey confirm` needs; "
-                              "unless you `confirm` it, the old one returns in 3 s\n")
+                              "the server returns to the previous one in 3 s unless you `confirm` it\n")
     it.server.err.wait_for("the new configuration does not load cheetah: `monkey confirm` cannot reach it")
     assert it.version == 2 and it.run("confirm")[0] == 1
     it.wait_for_version(1)
