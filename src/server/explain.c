@@ -39,6 +39,15 @@ static void write_fact(struct mk_buf *out, const char *what, const char *fmt, ..
     mk_buf_add_char(out, '\n');
 }
 
+/* Writes text of the configuration with references to values of the environment, as `monkey -T` does. */
+static void write_config_fact(struct mk_buf *out, const struct mk_config_generation *g, const char *what,
+                              mk_str text)
+{
+    mk_buf_addf(out, "%-10s", what);
+    (void)mk_config_print_line_references(g, text, out);
+    mk_buf_add_char(out, '\n');
+}
+
 static uint32_t request_port(const struct mk_request *r)
 {
     if (r->target->target.port != MK_PORT_NONE && r->target->target.authority.p)
@@ -221,15 +230,20 @@ static size_t next_matching_route(struct mk_request *r, mk_str path, enum mk_reg
 }
 
 /* Explains the route. True: a matching route serves files. */
-static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
+static bool explain_route(const struct mk_config_generation *g, struct mk_request *r, mk_str path,
+                          struct mk_buf *out)
 {
+    struct mk_buf text = mk_buf_growing(MK_CONF_FILE_MAX);
     enum mk_regex_result result;
     size_t i = next_matching_route(r, path, &result);
     if (i == r->site->n_routes || result == MK_REGEX_LIMIT) /* no route, or a failed search, which dispatch
                                                              * has reported */
         return false;
     const struct mk_route *route = &r->site->routes[i];
-    write_fact(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
+    mk_buf_addf(&text, "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
+    write_config_fact(out, g, "route", mk_buf_str(&text));
+    out->failed |= text.failed;
+    mk_buf_free(&text);
     r->route = route;
     return route->handler == &mk_static;
 }
@@ -282,7 +296,7 @@ static bool explain_file(const struct mk_config_generation *g, struct mk_request
         write_fact(out, "alias", "%.*s  %s", MK_STR_ARG(found.root->at), found.root->path);
     if (found.what == MK_STATIC_ELSEWHERE) {
         write_fact(out, "file", "%.*s, which another route handles", MK_STR_ARG(found.elsewhere));
-        (void)explain_route(r, found.elsewhere, out);
+        (void)explain_route(g, r, found.elsewhere, out);
         return false;
     }
     if (found.what != MK_STATIC_FILE) {
@@ -343,6 +357,7 @@ static void explain_handler_response(const struct mk_request *r, const struct mk
 
 struct explain_ctx {
     struct mk_explain_sink explanation;
+    const struct mk_config_generation *generation;
     struct mk_buf *out;
     bool resumed;
 };
@@ -350,7 +365,7 @@ struct explain_ctx {
 static void on_explanation(struct mk_explain_sink *e, const char *what, mk_str text)
 {
     struct explain_ctx *x = MK_CONTAINER(e, struct explain_ctx, explanation);
-    write_fact(x->out, what, "%.*s", MK_STR_ARG(text));
+    write_config_fact(x->out, x->generation, what, text);
 }
 
 static ssize_t read_empty_body(void *ctx, char *buf, size_t cap)
@@ -384,7 +399,7 @@ static bool run_handlers(struct mk_worker *w, struct mk_exchange *x, struct expl
 static bool explain_route_and_file(const struct mk_config_generation *g, struct mk_request *r,
                                    struct mk_buf *out)
 {
-    return r->target->path.p && r->target->path.p[0] == '/' && explain_route(r, r->target->path, out) &&
+    return r->target->path.p && r->target->path.p[0] == '/' && explain_route(g, r, r->target->path, out) &&
            explain_file(g, r, out);
 }
 
@@ -446,7 +461,8 @@ static mk_err explain_request(struct mk_worker *w, struct mk_exchange *x,
                               const struct mk_explain_request *from, struct mk_buf *out)
 {
     struct mk_request *r = &x->request;
-    struct explain_ctx ctx = {.explanation = {.say = on_explanation}, .out = out};
+    struct explain_ctx ctx = {
+        .explanation = {.say = on_explanation}, .generation = w->generation, .out = out};
     mk_str method = mk_str_from_c(from->method);
     r->received.method = mk_method_find(method);
     r->method_text = method;

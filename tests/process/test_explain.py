@@ -263,6 +263,27 @@ def test_explain_evaluates_conditions_on_headers_method_and_client(run, tmp_path
     assert again.out == done.out
 
 
+def test_explain_shows_values_of_the_environment_as_references(run, tmp_path, folder):
+    (tmp_path / "monkey.conf").write_text('''[SERVER]
+    Listen 127.0.0.1:0
+[PLUGINS]
+    Load proxy
+    Load rewrite
+[HOST]
+    ServerName one.example
+    DocumentRoot .
+[REWRITE]
+    Rewrite prefix /old /new/${SECRET}
+[ROUTES]
+    /new/* proxy http://127.0.0.1:9/${SECRET}/${PIN}
+    /* static
+''')
+    done = run("-c", "monkey.conf", "explain", "GET", "http://one.example/old/a", environment={"SECRET": "s3cret-of-the-backend", "PIN": "4711"})
+    assert re.search(r"^rewrite +Rewrite prefix /old /new/\$\{SECRET\}", done.out, re.MULTILINE), done
+    assert re.search(r"^route +/new/\*  proxy http://127.0.0.1:9/\$\{SECRET\}/\$\{PIN\}$", done.out, re.MULTILINE), done.out
+    assert not re.search("s3cret|4711", done.out)
+
+
 @pytest.mark.parametrize("options, message", [
     (["-H", "no colon"], "-H expects `NAME: VALUE`, not no colon"), (["-H", "a b: c"], "-H expects"), (["--from", "nowhere"], "--from expects an address"),
     (["--from"], "--from expects an address"), (["-H", "X: a\x01"], "is not a request"), (["-H", "X: " + "a" * 20000], "too many headers"), (["-X", "G T"], "is not a request")])
