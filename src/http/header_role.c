@@ -34,6 +34,7 @@ static const struct {
     {MK_STR_INIT("x-real-ip"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-url"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-uri"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("x-original-method"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-rewrite-url"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-host"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-host"), MK_ROLE_FORWARDED},

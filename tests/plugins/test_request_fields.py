@@ -18,7 +18,7 @@ NEVER = ["Proxy", "proxy", "Proxy-Authorization", "Proxy_Authorization", "Client
          "Client.Cert", "X_Forwarded_For", "X-Forwarded_Proto", "x_real_ip", "X_Original_URL", "Transfer_Encoding", "Content_Length",
          "Transfer.Encoding", "Proxy_Connection", "Max_Forwards", "X_Forwarded_Anything", "Client_IP", "X.Host"]
 FORWARDED = ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Ssl",
-             "X-Forwarded-Made-Up", "X-Real-IP", "Forwarded", "X-Original-URL", "X-Original-URI", "X-Rewrite-URL",
+             "X-Forwarded-Made-Up", "X-Real-IP", "Forwarded", "X-Original-URL", "X-Original-URI", "X-Original-Method", "X-Rewrite-URL",
              "Client-IP", "X-Client-IP", "X-Cluster-Client-IP", "X-Forwarded", "Forwarded-For", "X-Original-Host", "X-Host", "X-Scheme",
              "X-URL-Scheme", "Front-End-Https", "X-Sendfile-Type", "X-Accel-Mapping"]
 UNDERSCORES = ["X_User", "_", "Remote_User", "Content_Type"]

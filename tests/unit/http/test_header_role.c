@@ -40,6 +40,7 @@ static void header_role_of_known_names(void **state)
           "X-Real-IP",
           "X-Original-URL",
           "X-Original-URI",
+          "X-Original-Method",
           "X-Rewrite-URL",
           "X-Original-Host",
           "X-Host",
