@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "subrequest.h"
 
-enum { OWN_HEADERS = 11, KEY_TEXT_MAX = 64 * 1024 };
+#include <monkey/trace.h>
+
+enum { OWN_HEADERS = 14, KEY_TEXT_MAX = 64 * 1024 };
 
 /* ---- The client's headers ---- */
 
@@ -27,27 +29,59 @@ static bool is_for_another_response(mk_str name)
            mk_str_eq_nocase(mk_str_first(name, 3), MK_STR("If-")) || mk_str_eq_nocase(name, MK_STR("Range"));
 }
 
+static char comparable_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) ? mk_char_lower(c) : '-';
+}
+
+/* Is it the header, or one that programs confuse with it, such as X.Request.Id? */
+static bool is_like_header(mk_str name, mk_str header)
+{
+    for (size_t i = 0; i < name.len && name.len == header.len; i++)
+        if (comparable_char(name.p[i]) != comparable_char(header.p[i]))
+            return false;
+    return name.len == header.len;
+}
+
+/* Does the header identify the request? A client could otherwise choose the IDs in the logs of the service. */
+static bool is_context_header(mk_str name)
+{
+    return is_like_header(name, MK_STR(MK_REQUEST_ID_HEADER)) ||
+           mk_str_eq_nocase(name, MK_STR("traceparent")) || mk_str_eq_nocase(name, MK_STR("tracestate"));
+}
+
 static bool is_passed(const struct mk_request *request, size_t i, mk_str name)
 {
     enum mk_header_role role = mk_request_header_role(request, i);
-    if (role != MK_ROLE_CLIENT && role != MK_ROLE_SERVER)
-        return false;
-    return !is_for_another_response(name) &&
-           (role == MK_ROLE_SERVER || !is_listed_in_connection(request, name));
+    if (role == MK_ROLE_SERVER)
+        return !is_for_another_response(name);
+    return role == MK_ROLE_CLIENT && !is_for_another_response(name) && !is_context_header(name) &&
+           !is_listed_in_connection(request, name);
 }
 
-/* Removes the trailing dot of the name before the port: it is the same host, and rules of the service would
- * miss it. Absent if out of memory. */
-static mk_str without_trailing_dot(struct mk_request *request, mk_str host)
+static bool has_upper_case(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.p[i] != mk_char_lower(s.p[i]))
+            return true;
+    return false;
+}
+
+/* Converts the host to lower case, and removes the trailing dot of the name before the port: it is the same host,
+ * and rules of the service would miss it. Absent if out of memory. */
+static mk_str normalize_host(struct mk_request *request, mk_str host)
 {
     size_t colon = mk_str_find_last(host, ':');
     mk_str port = mk_str_skip(host, colon), name = mk_str_first(host, colon);
-    if (name.len < 2 || name.p[name.len - 1] != '.')
+    bool has_dot = name.len > 1 && name.p[name.len - 1] == '.';
+    if (!has_dot && !has_upper_case(host))
         return host;
     char *p = mk_request_alloc(request, host.len);
     struct mk_buf out = mk_buf_fixed(p, host.len);
-    mk_buf_add(&out, mk_str_first(name, name.len - 1));
+    mk_buf_add(&out, mk_str_first(name, name.len - has_dot));
     mk_buf_add(&out, port);
+    for (size_t i = 0; p && i < out.len; i++)
+        p[i] = mk_char_lower(p[i]);
     return p && !out.failed ? mk_buf_str(&out) : MK_STR_NULL;
 }
 
@@ -57,7 +91,7 @@ static mk_str requested_host(struct mk_request *request)
     mk_str host = mk_request_header(request, MK_STR("Host"));
     if (!host.p)
         host = mk_request_host(request);
-    return host.p ? without_trailing_dot(request, host) : MK_STR("");
+    return host.p ? normalize_host(request, host) : MK_STR("");
 }
 
 static mk_str requested_uri(const struct mk_request *request)
@@ -108,6 +142,22 @@ static bool add_own_headers(struct mk_request *request, struct mk_header *header
     return url.p && host.p && client.p;
 }
 
+/* Adds the ID and the trace of the request, as for a backend. False: out of memory. */
+static bool add_context_headers(struct mk_request *request, struct mk_header *headers, size_t *n)
+{
+    const struct mk_trace *trace = mk_request_trace(request);
+    char *parent = trace ? mk_request_alloc(request, MK_TRACEPARENT_SIZE) : NULL;
+    if (mk_request_has_id(request))
+        add_header(headers, n, MK_STR(MK_REQUEST_ID_HEADER), mk_request_id(request));
+    if (!parent)
+        return !trace;
+    (void)mk_request_format_traceparent(request, NULL, parent);
+    add_header(headers, n, MK_STR("traceparent"), mk_str_of(parent, MK_TRACEPARENT_SIZE));
+    if (trace->state.p)
+        add_header(headers, n, MK_STR("tracestate"), trace->state);
+    return true;
+}
+
 /* Is it one of the names above? A hook may have set it for the backend. */
 static bool is_own_header(const struct mk_header *headers, size_t n_own, mk_str name)
 {
@@ -128,7 +178,7 @@ bool forward_auth_subrequest_build(struct mk_request *request, const struct forw
     if (!headers)
         return false;
     add_header(headers, &n, MK_STR("Host"), place->authority);
-    if (!add_own_headers(request, headers, &n))
+    if (!add_own_headers(request, headers, &n) || !add_context_headers(request, headers, &n))
         return false;
     size_t n_own = n;
     for (size_t i = 0; mk_request_header_at(request, i, &name, &value); i++)

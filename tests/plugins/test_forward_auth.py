@@ -104,12 +104,14 @@ def test_redirection_is_passed_on(guarded, stack, status, program):
     assert not program.requests
 
 
-@pytest.mark.parametrize("sent, seen", [("app.example.", "app.example"), ("app.example.:8080", "app.example:8080"), ("[::1]:80", "[::1]:80")])
-def test_service_gets_the_host_without_a_trailing_dot(guarded, service, sent, seen):
+@pytest.mark.parametrize("sent, seen", [("app.example.", "app.example"), ("app.example.:8080", "app.example:8080"), ("[::1]:80", "[::1]:80"),
+                                        ("App.EXAMPLE", "app.example"), ("APP.example.:8080", "app.example:8080"), ("[::FFFF:1]:80", "[::ffff:1]:80")])
+@every_protocol
+def test_service_gets_the_host_in_lower_case_without_a_trailing_dot(guarded, service, sent, seen):
     guarded().get("/x", host=sent, fields=ALICE)
     request = service.requests[-1]
     assert request.get("X-Original-Host") == request.get("X-Forwarded-Host") == seen
-    assert request.get("X-Original-URL") == f"http://{seen}/x"
+    assert request.get("X-Original-URL").endswith(f"://{seen}/x")
 
 
 def test_service_gets_what_it_needs_to_decide(guarded, service):
@@ -127,6 +129,36 @@ def test_service_gets_what_it_needs_to_decide(guarded, service):
     assert {name: seen.all(name) for name in expected} == {name: [value] for name, value in expected.items()}
     for name in ("Range", "If-None-Match", "Content-Type", "Content-Length", "Transfer-Encoding", "X-Hop", "Remote-User", "Connection"):
         assert not seen.all(name), name
+
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+CONTEXT = [("X-Request-Id", "forged"), ("traceparent", PARENT), ("tracestate", "a=1")]
+
+
+@every_protocol
+def test_service_gets_the_context_of_the_request_and_not_the_clients(guarded, service, program):
+    server = guarded(plugins=["tracing"], top="[TRACING]\n    RequestId on\n    TraceContext on\n")
+    reply = server.get("/x", fields=[*ALICE, *CONTEXT, ("X.Request.Id", "forged"), ("X_Request_Id", "forged")])
+    (asked,) = service.requests
+    (passed,) = program.requests
+    assert asked.all("X-Request-Id") == [reply["X-Request-Id"]] == passed.all("X-Request-Id")
+    assert asked.all("traceparent") == passed.all("traceparent") and len(asked.all("traceparent")) == 1
+    assert PARENT[3:35] not in asked.get("traceparent")
+    assert "forged" not in str(asked.fields) and not asked.all("tracestate")
+
+
+@every_protocol
+def test_service_gets_the_context_of_a_trusted_proxy(guarded, service):
+    server = guarded(plugins=["tracing", "security"],
+                     top="[TRACING]\n    RequestId on\n    TraceContext on\n[SECURITY]\n    TrustedProxy 127.0.0.1\n")
+    server.get("/x", fields=[*ALICE, *CONTEXT])
+    assert [service.requests[-1].all(name) for name, _ in CONTEXT] == [[value] for _, value in CONTEXT]
+
+
+def test_service_gets_no_context_without_tracing(guarded, service, program):
+    guarded().get("/x", fields=[*ALICE, *CONTEXT, ("X.Request.Id", "forged")])
+    assert not any(service.requests[-1].all(name) for name in ("X-Request-Id", "X.Request.Id", "traceparent", "tracestate"))
+    assert [program.requests[-1].all(name) for name, _ in CONTEXT] == [[value] for _, value in CONTEXT]
 
 
 @pytest.mark.parametrize("answer", [
@@ -476,7 +508,8 @@ def test_permission_is_reused_for_equal_requests(guarded, service):
         assert server.get(path, fields=[*ALICE, *more]).status == 200
     assert len(service.requests) == 5
     assert server.get("/x", method="POST", fields=ALICE, body=b"x").status == 200 and len(service.requests) == 6
-    assert server.get("/x", host="other", fields=ALICE).status == 200 and len(service.requests) == 7
+    for host in ("other", "OTHER", "other."):
+        assert server.get("/x", host=host, fields=ALICE).status == 200 and len(service.requests) == 7
 
 
 def test_permission_per_host_applies_to_all_paths(guarded, service):
