@@ -11,15 +11,24 @@
 
 enum { LOOKUPS = 4 };
 
+/* A draining worker has older settings than the workers that serve: its view of the server's health, and the results of
+ * its checks, must not replace theirs. */
+static bool is_draining(const struct mk_backend *o)
+{
+    return mk_worker_is_draining(o->pool->worker);
+}
+
 bool mk_backend_publish_health(const struct mk_backend *o)
 {
-    return !o->server->name.p || mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
+    return !o->server->name.p || is_draining(o) ||
+           mk_health_publish(o->server, o->names.n || !o->names.fresh_until_ms);
 }
 
 static void on_addresses_changed(struct mk_resolver *n)
 {
     struct mk_backend *o = MK_CONTAINER(n, struct mk_backend, names);
-    mk_health_publish(o->server, n->n > 0);
+    if (!is_draining(o))
+        mk_health_publish(o->server, n->n > 0);
     MK_LIST_EACH_SAFE (at, &o->idle) {
         struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
         if (mk_pool_is_addr_current(c))
@@ -65,7 +74,7 @@ bool mk_backend_open(struct mk_pool *p, struct mk_backend *o, const struct mk_up
     o->cells = mk_worker_cells(p->worker, mk_upstream_stats_health(&p->stats, s->stats_slot)->series);
     mk_resolver_refresh(&o->names);
     mk_backend_publish_health(o); /* another configuration may have published a different state */
-    if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
+    if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0 || is_draining(o))
         return true;
     o->check = mk_health_check_start(o, mk_failover_broadcast);
     return o->check;

@@ -12,7 +12,8 @@ bool mk_backend_set_open(struct mk_pool *p, struct mk_backend_set *g, const stru
 bool mk_backend_open(struct mk_pool *p, struct mk_backend *o, const struct mk_upstream_server *s);
 /* Closes the connections of a backend that no request uses. */
 void mk_backend_close(struct mk_pool *p, struct mk_backend *o);
-/* Publishes the health of the server. True: the server is up, and its slow start is over. */
+/* Publishes the health of the server, unless the worker is draining. True: the server is up, and its slow start is
+ * over, or the worker is draining. */
 bool mk_backend_publish_health(const struct mk_backend *o);
 
 #endif

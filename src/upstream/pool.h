@@ -9,6 +9,8 @@
 /* ---- pool_lifecycle.c ---- */
 
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all);
+/* Call it when the worker begins to drain: ends discovery and health checks, which the worker that replaces it runs. */
+void mk_pool_drain(struct mk_pool *p);
 void mk_pool_stop(struct mk_pool *p);
 /* Frees spare memory and, if `with_conns`, closes idle connections. */
 void mk_pool_release_memory(struct mk_pool *p, bool with_conns);

@@ -194,6 +194,15 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
     return e;
 }
 
+void mk_pool_drain(struct mk_pool *p)
+{
+    mk_discovery_drain(p->discovery);
+    for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
+        mk_health_check_stop(p->backends[i].check);
+        p->backends[i].check = NULL;
+    }
+}
+
 void mk_pool_stop(struct mk_pool *p)
 {
     mk_discovery_stop(p->discovery);

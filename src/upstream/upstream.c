@@ -197,9 +197,8 @@ static void worker_stop(struct mk_worker *w, void *data)
 
 static void worker_drain(struct mk_worker *w, void *data)
 {
-    const struct mk_pool *p = mk_worker_data(w, &MK_PLUGIN_OF(upstream));
     (void)data;
-    mk_discovery_drain(p->discovery);
+    mk_pool_drain(mk_worker_data(w, &MK_PLUGIN_OF(upstream)));
 }
 
 static void on_worker_message(struct mk_worker *w, mk_str message, void *data)

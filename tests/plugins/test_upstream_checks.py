@@ -2,6 +2,7 @@
 """What health checks send and expect, and why they fail."""
 import contextlib
 import re
+import signal
 import socket
 
 import pytest
@@ -11,16 +12,17 @@ from http2_backend import Http2Backend
 from metering import status
 from proc import wait_until
 from prometheus import parse
-from upstream_group import group
+from upstream_group import HoldingBackend, group
 
 FAST = "HealthInterval 1s\nHealthFall 1\n"
 
 
 @pytest.fixture
 def start(monkey):
-    def begin(*backends, keys, **how):
-        return monkey(plugins=["proxy", "metrics"], top=group(*backends, keys=FAST + keys),
-                      sections="[ROUTES]\n    /metrics metrics\n    /status metrics json\n    /* proxy http://group\n", **how)
+    def begin(*backends, keys, after="", fast=FAST, **how):
+        return monkey(plugins=["proxy", "metrics"], top=group(*backends, keys=fast + keys),
+                      sections="[ROUTES]\n    /metrics metrics\n    /status metrics json\n" + after +
+                      "    /* proxy http://group\n", **how)
 
     return begin
 
@@ -113,6 +115,36 @@ def test_check_reason_disappears_on_recovery(start):
         wait_for(server, ("down", "status"), ("up", "-"))
         healthy.append(1)
         wait_for(server, ("up", "-"), ("up", "-"))
+
+
+@pytest.mark.processes("it reloads")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_check_of_draining_worker_ends(start, workers):
+    """An open request keeps the old worker, whose check the server fails, alive: only the new workers decide."""
+    def targets(name):
+        return sum(each.target == name for each in a.requests)
+
+    def state():
+        return {each["server"]: each["state"] for each in status(server)["upstreams"]}[a.address]
+
+    with Backend(lambda request: response("x", "404 No" if request.target == "/old" else "200 OK")) as a, HoldingBackend() as b:
+        server = start(a, keys="HealthCheck /old\n", fast="HealthInterval 200ms\nHealthFall 1\n", workers=workers,
+                       after=f"    /held proxy http://{b.address}\n")
+        server.allow("fails its health check")
+        wait_until(lambda: state() == "down", "the check")
+        with contextlib.ExitStack() as stack:
+            for _ in range(8):
+                stack.enter_context(server.connect()).ask("/held")
+            wait_until(lambda: len(b.requests) == 8, "the requests")
+            server.config.write_text(server.config.read_text().replace("HealthCheck /old", "HealthCheck /new"))
+            server.tell(signal.SIGHUP)
+            server.err.wait_for("the new configuration serves")
+            wait_until(lambda: targets("/new") > 1, "checks of the new worker")
+            n_old, n_new = targets("/old"), targets("/new")
+            wait_until(lambda: targets("/new") >= n_new + 7, "more checks")
+            assert targets("/old") == n_old and len(server.workers) > workers
+            assert state() == "up"
+            b.release()
 
 
 def test_check_of_another_port(start):

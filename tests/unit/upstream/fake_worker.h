@@ -18,6 +18,7 @@ struct mk_worker {
     struct mk_loop loop;
     void *data;
     unsigned index;
+    bool is_draining;
     unsigned n_messages;
     unsigned last_to;
     int send_error; /* result of mk_worker_send() */
@@ -37,6 +38,11 @@ const struct mk_plugin MK_PLUGIN_OF(upstream) = {.name = "upstream"};
 unsigned mk_worker_index(const struct mk_worker *w)
 {
     return w->index;
+}
+
+bool mk_worker_is_draining(const struct mk_worker *w)
+{
+    return w->is_draining;
 }
 
 struct mk_attempt *mk_request_add_attempt(struct mk_request *request)

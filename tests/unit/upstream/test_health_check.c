@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include "unit/upstream/fixture.h"
+#include "upstream/backend_set.h"
 
 static void setup(void)
 {
@@ -152,6 +153,56 @@ static void health_check_runs_only_in_first_worker(void **state)
     assert_int_equal(info().checks, 0);
 }
 
+static void drain(void)
+{
+    worker.is_draining = true;
+    mk_pool_drain(pool);
+}
+
+/* The workers of a newer configuration check the server: a check of an older one must not change its state. */
+static void health_check_of_draining_worker_ends(void **state)
+{
+    struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
+    (void)state;
+    start_pool();
+    respond("HTTP/1.1 503 No\r\n\r\n");
+    until_checked(1);
+    while (poll(&waiting, 1, 0) == 0) /* the next check has begun */
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    mk_health_shared(&servers[0])->is_check_failed = 0;
+    drain();
+    close(accept4(listening[0], NULL, NULL, SOCK_CLOEXEC));
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    assert_int_equal(info().checks, 1);
+    assert_false(mk_health_is_check_failed(&servers[0]));
+    assert_int_equal(poll(&waiting, 1, 0), 0);
+}
+
+static void health_check_of_draining_worker_does_not_start(void **state)
+{
+    (void)state;
+    worker.is_draining = true;
+    start_pool(); /* opens backends like a server that is added */
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    assert_int_equal(info().checks, 0);
+}
+
+/* Its settings may differ: here, the newer configuration has no check, or another one that passes. */
+static void health_of_draining_worker_is_not_published(void **state)
+{
+    (void)state;
+    start_pool();
+    respond("HTTP/1.1 503 No\r\n\r\n");
+    until_checked(1);
+    assert_int_equal(info().state, MK_UPSTREAM_DOWN);
+    drain();
+    mk_stat_set(&servers[0].shared[MK_UPSTREAM_STATS_STATE], MK_UPSTREAM_UP);
+    assert_true(mk_backend_publish_health(&pool->backends[0]));
+    assert_int_equal(info().state, MK_UPSTREAM_UP);
+}
+
 /* A server that starts late must serve before HealthInterval has passed. */
 static void health_check_failure_is_retried_soon(void **state)
 {
@@ -264,6 +315,9 @@ int main(void)
         fixture_test(health_check_sends_configured_host, setup),
         fixture_test(health_check_failure_notifies_all_workers, setup),
         fixture_test(health_check_runs_only_in_first_worker, setup),
+        fixture_test(health_check_of_draining_worker_ends, setup),
+        fixture_test(health_check_of_draining_worker_does_not_start, setup),
+        fixture_test(health_of_draining_worker_is_not_published, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
