@@ -194,6 +194,8 @@ static bool builder_keep_discovered(struct upstream_builder *m, struct mk_upstre
     return kept;
 }
 
+/* The line of a server that was added describes the whole server. If the configuration lists the server now, only the
+ * mode is still a change. */
 static bool builder_apply_saved(struct upstream_builder *m, struct mk_upstream *u, unsigned max,
                                 const struct mk_server_state_entry *e)
 {
@@ -208,6 +210,12 @@ static bool builder_apply_saved(struct upstream_builder *m, struct mk_upstream *
             e->is_added ? "there is no room for it (MaxServers)" : "the configuration no longer contains it");
         return true;
     }
+    if (s && e->is_added)
+        mk_config_warn(m->config, m->section, "StateFile",
+                       "the configuration now lists the server %.*s, and overrides its saved weight",
+                       MK_STR_ARG(e->server));
+    else if (s && e->weight)
+        s->weight = e->weight;
     if (!s && !builder_add_server(m, u, &line))
         return false;
     if (!s) {
@@ -215,8 +223,6 @@ static bool builder_apply_saved(struct upstream_builder *m, struct mk_upstream *
         s->is_saved = true;
     }
     s->mode = e->mode;
-    if (e->weight)
-        s->weight = e->weight;
     return true;
 }
 

@@ -296,6 +296,28 @@ def test_control_removed_lines_of_configuration_are_dropped(start, tmp_path):
         assert servers(it)[a.address]["weight"] == 2
 
 
+@pytest.mark.processes("it reloads")
+@pytest.mark.parametrize("more, mode", [("", "up"), (" drain", "draining")])
+def test_control_configuration_overrides_added_server(start, tmp_path, more, mode):
+    file = tmp_path / "state"
+    with Backend() as a, Backend() as b:
+        it = start(a, keys=f"MaxServers 4\nStateFile {file}")
+        run(it, f"upstream group add {b.address} weight=9 backup --save")
+        if more:
+            run(it, f"upstream group drain {b.address} --save")
+        it.change(f"Server {a.address}", f"Server {a.address}\n    Server {b.address} weight=2")
+        it.server.allow("overrides its saved weight")
+        run(it, "reload")
+        shown = servers(it)[b.address]
+        assert (shown["weight"], shown["backup"], shown["state"]) == (2, False, mode)
+        it.server.err.wait_for(rf"the configuration now lists the server {b.address}, and overrides its saved weight")
+        run(it, f"upstream group weight {a.address} 3 --save")
+        assert file.read_text().splitlines()[1:] == [f"{a.address} weight=3"] + ([b.address + more] if more else [])
+        it.change(f"{b.address} weight=2", f"{b.address} weight=5")
+        run(it, "reload")
+        assert servers(it)[b.address]["weight"] == 5 and servers(it)[a.address]["weight"] == 3
+
+
 @pytest.mark.parametrize("text, message", [
     ("127.0.0.1:1 weight=x\n", ":1: expected `added`"), ("# ok\n\nno server\n", ":3: expected `added`"),
     ("http://x/\n", ":1: expected HOST:PORT"), ("127.0.0.1:1\n127.0.0.1:1\n", ":2: expected each server once"),
