@@ -4,6 +4,7 @@ import contextlib
 import mmap
 import os
 import struct
+import time
 from pathlib import Path
 
 from monkey import ROOT
@@ -41,6 +42,19 @@ class Fault:
 
     def __setattr__(self, name, value):
         struct.pack_into("<q", self._memory, 8 * self._layout.index(name), value)
+
+
+class Calendar:
+    """Moves the clock of a server forward, whose service responds to /now with its time."""
+
+    def __init__(self, folder):
+        self.clock = Fault("clock", folder)
+        self.how = self.clock.how
+
+    def go_to(self, server, seconds):
+        """Waits until the worker has read the new time, which it does once per kernel tick."""
+        self.clock.ahead_ms = 1000 * seconds
+        wait_until(lambda: int(server.get("/now").text) >= int(time.time()) + seconds, "the clock has moved")
 
 
 def failing_allocations(fault, server, most=2000):

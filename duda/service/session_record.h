@@ -23,7 +23,8 @@ struct duda_session {
     bool replaced_was_renewed;
     bool is_new;                  /* created in this request and not in the store yet */
     bool is_renewed;              /* the ID was regenerated, so the user has presumably logged in */
-    bool is_revocation;           /* not a session: ends the sessions of a user, see session_user.h */
+    bool is_record;               /* not a session, see session_user.h: use does not extend its life */
+    bool is_revocation;           /* such a record, which ends the sessions of a user */
     char id[DUDA_SESSION_ID_LEN]; /* session ID, as in the cookie */
     /* Key in the store, and the same as text: see duda_session_derive_key(). */
     unsigned char key_bytes[DUDA_SESSION_ID_LEN / 2];

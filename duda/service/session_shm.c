@@ -192,11 +192,14 @@ static struct locked_slot lock_slot_for_insert(const struct duda_session_shm *v,
     for (unsigned i = 0; i < SPINS; i++) {
         struct session_slot *p = choose_evicted_slot(set, client->address, now);
         int64_t ends = p->ends;
-        bool was_free = slot_is_free(p, now), was_known = p->client.is_known;
+        struct duda_session_shm_client before = p->client;
+        bool was_free = slot_is_free(p, now);
         struct locked_slot h = slot_lock(p);
         if (!h.session_slot)
             return h;
-        if (was_free ? slot_is_free(p, now) : p->ends <= ends && p->client.is_known == was_known)
+        bool is_same_rank =
+            p->client.is_known == before.is_known && p->client.is_revocation == before.is_revocation;
+        if (was_free ? slot_is_free(p, now) : p->ends <= ends && is_same_rank)
             return h;
         slot_unlock(h); /* another worker has stored a session there in the meantime */
     }
@@ -215,7 +218,8 @@ bool duda_session_shm_load(const struct duda_session_shm *v, const unsigned char
     bool good = slot_is_valid(v, p, now);
     if (good) {
         mk_buf_add(out, mk_str_of(p->data, p->len));
-        p->ends = now + idle;
+        if (idle)
+            p->ends = now + idle;
         p->came_back = true;
         p->sum = slot_checksum(v, p);
     } else {

@@ -22,8 +22,9 @@ size_t duda_session_shm_size(size_t n);
  * Called in the master, before workers start. */
 void duda_session_shm_init(struct duda_session_shm *v, void *memory, size_t n);
 
-/* All times are in seconds. load() extends the life of the session that it finds to `idle` seconds from
- * now. */
+/* All times are in seconds. load() sets the life of the session that it finds to `idle` seconds from now. If
+ * `idle` is 0, load() leaves the expiry unchanged, which may be much later: a revocation must outlive the
+ * sessions that it ends. */
 bool duda_session_shm_load(const struct duda_session_shm *v, const unsigned char id[DUDA_SESSION_SHM_ID],
                            int64_t now, uint32_t idle, struct mk_buf *out);
 /* The client that owns a session: decides which session is evicted when there are too many. */

@@ -39,6 +39,12 @@ static int64_t ms_to_seconds(uint32_t ms)
     return (ms + 999) / 1000;
 }
 
+/* The time of the request is too early: a handler may run for hours, for example with a WebSocket. */
+static int64_t store_now(const struct duda_session *s)
+{
+    return mk_worker_now(duda_worker(s->d));
+}
+
 /* At least one second: times are whole seconds. */
 int64_t duda_session_write_interval_s(const struct duda_session_config *v)
 {
@@ -49,7 +55,7 @@ int64_t duda_session_write_interval_s(const struct duda_session_config *v)
 uint32_t duda_session_ttl_s(const struct duda_session *s)
 {
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
-    int64_t left = s->began + ms_to_seconds(v->life_ms) - mk_request_time(s->d->request);
+    int64_t left = s->began + ms_to_seconds(v->life_ms) - store_now(s);
     int64_t idle = ms_to_seconds(v->idle_ms) + duda_session_write_interval_s(v);
     return left <= 0 ? 0 : (uint32_t)(left < idle ? left : idle);
 }
@@ -195,8 +201,8 @@ static int load_from_memory(struct duda_session *s, mk_str *out)
     const struct duda_session_config *v = s->d->worker_ctx->session_config;
     if (!buf)
         return -ENOMEM;
-    if (!duda_session_shm_load(&v->shm, s->key_bytes, mk_request_time(s->d->request),
-                               (uint32_t)ms_to_seconds(v->idle_ms) + 1, &record))
+    uint32_t idle = s->is_record ? 0 : (uint32_t)ms_to_seconds(v->idle_ms) + 1;
+    if (!duda_session_shm_load(&v->shm, s->key_bytes, store_now(s), idle, &record))
         return -ENOENT;
     *out = mk_buf_str(&record);
     return 0;
@@ -225,7 +231,7 @@ static int save_with_ttl(struct duda_session *s, uint32_t left)
     const struct duda_session_store *store = duda_session_store_of(s->d);
     char *buf = duda_session_record_buf(s);
     mk_str record;
-    s->used = mk_request_time(s->d->request);
+    s->used = store_now(s);
     int e = buf ? encode_signed_record(s, buf, &record) : -ENOMEM;
     if (e)
         return e;
@@ -262,7 +268,7 @@ int duda_session_store_check(struct duda_session *s, int64_t *used)
     mk_str record;
     if (store)
         return store->load(s->d, store_key_text(s), &record);
-    int64_t ends = duda_session_shm_expiry(&v->shm, s->key_bytes, mk_request_time(s->d->request));
+    int64_t ends = duda_session_shm_expiry(&v->shm, s->key_bytes, store_now(s));
     int64_t since = ends - ms_to_seconds(v->idle_ms) - duda_session_write_interval_s(v);
     if (ends && since > *used)
         *used = since;

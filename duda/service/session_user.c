@@ -31,7 +31,8 @@ int duda_session_record_init(struct duda_session *record, const struct duda_sess
                              mk_str text)
 {
     char hash[DUDA_SESSION_ID_LEN / 2];
-    *record = (struct duda_session){.d = s->d, .exists = true, .began = request_now(s), .is_renewed = true};
+    *record = (struct duda_session){
+        .d = s->d, .exists = true, .began = request_now(s), .is_renewed = true, .is_record = true};
     struct mk_buf id = mk_buf_fixed(record->id, sizeof record->id);
     mk_hmac_sha256(MK_STR("duda session record"), text, hash);
     mk_hex_encode(&id, mk_str_of(hash, sizeof hash));

@@ -11,7 +11,10 @@ import pytest
 
 import redis_server
 import services
+from fault_injection import Calendar
+from proc import RELEASE
 
+RELEASED = RELEASE.parent / "plugins"
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
 SOURCE = r"""
@@ -81,6 +84,19 @@ static int revoke(struct duda_ctx *d)
     return duda_printf(d, "%d\n", duda_session_revoke(d, duda_param(d, "user"), duda_param(d, "id")));
 }
 
+/* Revokes the sessions of a user after the request body has arrived. */
+static int revoke_late(struct duda_ctx *d)
+{
+    mk_str body;
+    int e = duda_read_all(d, 100, &body);
+    return e ? e : revoke_all(d);
+}
+
+static int now(struct duda_ctx *d)
+{
+    return duda_printf(d, "%lld", (long long)mk_request_time(duda_request(d)));
+}
+
 /* Reads its session first, and changes it after the request body has arrived. */
 static int late(struct duda_ctx *d)
 {
@@ -134,7 +150,8 @@ static int read_messages(struct duda_ctx *d)
 
 DUDA_SERVICE(people, DUDA_GET("/in/:user", log_in), DUDA_GET("/out", log_out), DUDA_GET("/show", show), DUDA_GET("/note/:text", note),
              DUDA_GET("/renew", renew), DUDA_GET("/list/:user", list), DUDA_GET("/all/:user", revoke_all), DUDA_GET("/others", revoke_others),
-             DUDA_GET("/one/:user/:id", revoke), DUDA_POST("/late", late), DUDA_GET("/tell", tell), DUDA_GET("/hop", hop),
+             DUDA_GET("/one/:user/:id", revoke), DUDA_POST("/late", late),
+             DUDA_POST("/all-late/:user", revoke_late), DUDA_GET("/now", now), DUDA_GET("/tell", tell), DUDA_GET("/hop", hop),
              DUDA_GET("/read", read_messages), DUDA_GET("/many", tell_many), DUDA_GET("/tell-and-note", tell_and_note));
 """
 
@@ -151,7 +168,7 @@ EVERYWHERE = pytest.mark.parametrize("store", [*STORES, "cookie"])
 def people(monkey, site, tmp_path):
     redis = []
 
-    def start(store, settings="", **how):
+    def start(store, settings="", objects=services.OBJECTS, **how):
         section, packages = STORES.get(store, ("", []))
         if store == "cookie" and not services.has("seal") or packages and not services.has(packages[0]):
             pytest.skip(f"this build has no sessions in {store}")
@@ -160,10 +177,13 @@ def people(monkey, site, tmp_path):
                 pytest.skip("redis is not installed")
             redis.append(redis_server.Redis())
         flags = ["-DPACKAGES=" + (",".join(f'"duda-{p}"' for p in packages) or "NULL")]
-        service = services.build(tmp_path, "people", SOURCE, *flags, packages=packages)
+        service = services.build(tmp_path, "people", SOURCE, *flags, packages=packages, objects=objects)
         text = section.format(folder=site.path.parent, socket=redis and redis[-1].socket)
         name = store if store in ("memory", "cookie") else "main"
-        return monkey(plugins=[*(f"duda-{p}" for p in packages), service], top=f"{text}[SESSIONS]\n    Store {name}\n    {settings}\n", **how)
+        plugins = [f"duda-{p}" if objects is services.OBJECTS else str(objects / f"monkey-duda-{p}.so") for p in packages]
+        server = monkey(plugins=[*plugins, service], top=f"{text}[SESSIONS]\n    Store {name}\n    {settings}\n", **how)
+        server.redis = redis[-1] if store == "redis" else None
+        return server
 
     yield start
     for each in redis:
@@ -306,6 +326,59 @@ def test_client_cannot_use_a_record_of_a_user_as_its_session(people, store):
         eve = Browser(server)
         eve.cookie = f"{name}={kind}{digits[1:]}"
         assert eve.text("/show") == "- -"
+
+
+# ---- The lifetime of the records beside the sessions ----
+
+@pytest.mark.parametrize("store", ["memory", "kv"])
+def test_revocation_outlives_the_sessions_that_it_ends(people, tmp_path, store):
+    """A login reads the revocation, but must not limit its life to IdleTimeout: a session may live longer, because the server
+    does not write it on every request."""
+    calendar = Calendar(tmp_path)
+    server = people(store, "IdleTimeout 40s", objects=RELEASED, **calendar.how)
+    lost = logged_in(server, "ana", 1)[0]
+    assert Browser(server).text("/all/ana") == "0"
+    logged_in(server, "ana", 1)
+    calendar.go_to(server, 45)
+    assert lost.text("/show") == "- -"
+    assert logged_in(server, "ana", 1)[0].text("/show") == "ana -"
+
+
+@pytest.mark.parametrize("store", ["memory", "kv"])
+def test_revocation_by_an_old_request_outlives_the_sessions_that_it_ends(people, tmp_path, store):
+    """The handler of a WebSocket, for example, may revoke sessions hours after its request."""
+    calendar = Calendar(tmp_path)
+    server = people(store, "AbsoluteTimeout 100s", objects=RELEASED, **calendar.how)
+    with server.connect(protocol="h1") as c:
+        c.send(b"POST /all-late/ana HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        c.read_until(b"100 Continue\r\n\r\n")
+        calendar.go_to(server, 90)
+        lost = logged_in(server, "ana", 1)[0]
+        c.send(b"abc")
+        assert c.read("POST").text == "0\n"
+    calendar.go_to(server, 110)
+    assert lost.text("/show") == "- -"
+
+
+def test_revocation_in_redis_outlives_the_idle_timeout(people):
+    server = people("redis", "IdleTimeout 40s")
+    assert Browser(server).text("/all/ana") == "0"
+    keys = [k for k in server.redis.ask("KEYS", "!duda:s::*").decode().split() if re.fullmatch("!duda:s::[0-9a-f]{64}", k)]
+    new = logged_in(server, "ana", 1)[0]
+    assert new.text("/show") == "ana -"
+    assert len(keys) == 1 and int(server.redis.ask("PTTL", keys[0])[1:].split()[0]) > 43000_000
+
+
+@pytest.mark.parametrize("store", ["memory", "kv"])
+def test_list_outlives_the_idle_timeout(people, tmp_path, store):
+    calendar = Calendar(tmp_path)
+    server = people(store, "IdleTimeout 40s", objects=RELEASED, **calendar.how)
+    ana = logged_in(server, "ana", 1)[0]
+    assert len(ana.sessions("ana")) == 1
+    for seconds in (30, 60, 90):
+        calendar.go_to(server, seconds)
+        assert ana.text("/show") == "ana -", seconds
+    assert len(ana.sessions("ana")) == 1
 
 
 # ---- The list ----

@@ -4,15 +4,14 @@ server can create sessions."""
 import errno
 import re
 import signal
-import time
 
 import pytest
 
 import redis_server
 import services
 from client import Closed
-from fault_injection import Fault
-from proc import RELEASE, wait_until
+from fault_injection import Calendar
+from proc import RELEASE
 
 RELEASED = RELEASE.parent / "plugins"
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
@@ -209,19 +208,6 @@ def show(server, cookie):
 
 
 # ---- Expiry ----
-
-class Calendar:
-    """Moves the server's clock forward."""
-
-    def __init__(self, folder):
-        self.clock = Fault("clock", folder)
-        self.how = self.clock.how
-
-    def go_to(self, server, seconds):
-        """Waits until the worker has read the new time, which it does once per kernel tick."""
-        self.clock.ahead_ms = 1000 * seconds
-        wait_until(lambda: int(get(server, "/now").text) >= int(time.time()) + seconds, "the clock has moved")
-
 
 @pytest.mark.parametrize("store", ["memory", "cookie", "kv"])
 def test_session_expires_after_the_idle_timeout_and_not_before(people, tmp_path, store):

@@ -95,6 +95,17 @@ static void session_shm_idle_session_expires(void **state)
     assert_false(load(1, NOW, 10)); /* the expired session stays expired */
 }
 
+/* A revocation must outlive the sessions that it ends. */
+static void session_shm_load_without_idle_timeout_keeps_expiry(void **state)
+{
+    (void)state;
+    assert_true(duda_session_shm_insert(&shm, id_of(1), MK_STR("one"), &anybody, NOW, 100));
+    assert_true(load(1, NOW + 9, 0));
+    assert_int_equal(duda_session_shm_expiry(&shm, id_of(1), NOW), NOW + 100);
+    assert_true(load(1, NOW + 99, 0));
+    assert_false(load(1, NOW + 100, 0));
+}
+
 static void session_shm_full_set_evicts_oldest(void **state)
 {
     (void)state;
@@ -244,6 +255,25 @@ static void session_shm_simultaneous_inserts_get_separate_slots(void **state)
     assert_str(mk_buf_str(&found), "the other");
 }
 
+static void replace_oldest_by_revocation(void)
+{
+    const struct duda_session_shm_client revocation = {.address = 0, .is_known = true, .is_revocation = true};
+    assert_true(duda_session_shm_insert(&shm, id_of(in_set(9)), MK_STR("x"), &revocation, NOW, 10));
+}
+
+/* Another worker has stored a revocation in the slot of the session that was to be evicted. */
+static void session_shm_simultaneous_insert_keeps_revocation(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 8; i++)
+        save_of(i, i, true, NOW + i);
+    at_clock_read = replace_oldest_by_revocation;
+    save_of(8, 8, true, NOW + 8);
+    assert_true(load(in_set(9), NOW, 0));
+    assert_true(load(in_set(8), NOW, 0));
+    assert_false(load(in_set(1), NOW, 0));
+}
+
 /* Returns the first word of a slot; the session ID follows 48 bytes later. */
 static _Atomic uint32_t *lock_of(const unsigned char *id)
 {
@@ -275,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(session_shm_insert_replace_delete, setup),
         fixture_test(session_shm_idle_session_expires, setup),
+        fixture_test(session_shm_load_without_idle_timeout_keeps_expiry, setup),
         fixture_test(session_shm_full_set_evicts_oldest, setup),
         fixture_test(session_shm_full_set_evicts_anonymous_first, setup),
         fixture_test(session_shm_full_set_evicts_from_address_with_most, setup),
@@ -285,6 +316,7 @@ int main(void)
         fixture_test(session_shm_torn_session_is_not_found, setup),
         fixture_test(session_shm_deleted_session_does_not_return, setup),
         fixture_test(session_shm_simultaneous_inserts_get_separate_slots, setup),
+        fixture_test(session_shm_simultaneous_insert_keeps_revocation, setup),
         fixture_test(session_shm_lock_is_released_only_by_its_holder, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
