@@ -381,9 +381,9 @@ def stopped_trial(it, *words):
     before = children()
     command = threading.Thread(target=it.run, args=words)
     command.start()
-    while not children() - before:
+    while not (started := children() - before):
         pass
-    trial, = children() - before
+    trial = min(started)
     with contextlib.suppress(ProcessLookupError):
         os.kill(trial, signal.SIGSTOP)
     while trial_state(trial) not in ("T", "Z", None):  # a process that is exiting does not stop
