@@ -56,8 +56,8 @@ MK_API bool mk_conditions_add(struct mk_conditions *conditions, const struct mk_
                               size_t n) MK_API_MUST_USE;
 /** Converts the path patterns to lower case, for a caller that matches lower-case paths. Returns false if out
  * of memory. */
-MK_API bool mk_conditions_lower_paths(struct mk_conditions *conditions,
-                                      struct mk_config *config) MK_API_MUST_USE;
+MK_API bool mk_conditions_fold_paths(struct mk_conditions *conditions,
+                                     struct mk_config *config) MK_API_MUST_USE;
 
 /** The subjects that the conditions test, as flags. */
 MK_API unsigned mk_conditions_subjects(const struct mk_conditions *conditions);

@@ -437,8 +437,8 @@ MK_API void mk_config_allow_bind(struct mk_config *config, const void *section, 
 
 /** A program that workers may start. The lists must live as long as the configuration. */
 struct mk_program {
-    const char *path; /**< an absolute path; if it ends with a slash, all programs below this folder */
-    bool is_only_in_first_worker; /**< only the worker with the index 0 starts the program */
+    const char *path;       /**< an absolute path; if it ends with a slash, all programs below this folder */
+    bool first_worker_only; /**< only the worker with the index 0 starts the program */
     /** exactly one argument must follow `arguments`: a file in a folder of mk_config_allow_scripts(). The
      * variable SCRIPT_FILENAME must equal this argument, and PATH_TRANSLATED, if set, must be in such a
      * folder, unless `variables` lists another value */

@@ -101,7 +101,7 @@ struct mk_tls_waiter;
  * 30 seconds. The sandbox permits this, but the user of the workers needs access to the folder.
  *
  * If there is no such file, or the certificate has expired, the server calls request(). If request() returns
- * 0, the handshake waits until mk_tls_waiter_end(). If request() returns a negative errno value, the
+ * 0, the handshake waits until mk_tls_waiter_resume(). If request() returns a negative errno value, the
  * handshake continues with the expired certificate or, if there is none, fails with the alert
  * unrecognized_name. request() must limit the number of waiting handshakes and how long they wait;
  * HandlerTimeout also applies. If the connection ends first, the server calls cancel(), after which the
@@ -119,7 +119,7 @@ mk_config_tls_on_demand(struct mk_config *config, const char *folder,
 /** Resumes the handshake, after this function has returned. If `is_issued`, the server presents the
  * certificate that FOLDER/NAME.pem now contains; otherwise it acts as if request() had failed. Do not use the
  * waiter afterwards. */
-MK_API void mk_tls_waiter_end(struct mk_tls_waiter *waiter, bool is_issued);
+MK_API void mk_tls_waiter_resume(struct mk_tls_waiter *waiter, bool is_issued);
 
 /** The certificates that a virtual host presents. */
 struct mk_vhost_certificate {

@@ -239,12 +239,12 @@ MK_API int mk_worker_request_reload(struct mk_worker *worker);
 /** A change to the configuration that an administrator requests. */
 enum mk_config_action {
     MK_CONFIG_RELOAD,  /**< load the files, as after SIGHUP */
-    MK_CONFIG_CONFIRM, /**< keep the active configuration, which mk_config_order.confirm_s would otherwise
+    MK_CONFIG_CONFIRM, /**< keep the active configuration, which mk_config_request.confirm_s would otherwise
                             replace */
     MK_CONFIG_ROLLBACK /**< load an earlier configuration */
 };
 /** A request to change the configuration. */
-struct mk_config_order {
+struct mk_config_request {
     enum mk_config_action action;
     uint32_t confirm_s; /**< MK_CONFIG_RELOAD: restore the present configuration after this many seconds,
                              unless MK_CONFIG_CONFIRM is received first; at most 86,400; 0: never */
@@ -252,22 +252,22 @@ struct mk_config_order {
                              configuration */
     mk_str by;          /**< name of the requester, for the log and `monkey configurations`; at most 95
                              bytes */
-    uint64_t id;        /**< a random number that identifies the request in mk_worker_order_result(); 0: the
+    uint64_t id;        /**< a random number that identifies the request in mk_worker_config_result(); 0: the
                              result is not needed */
 };
-/** Sends the request to the master; mk_worker_order_result() returns its result. Returns 0, -EINVAL if a
+/** Sends the request to the master; mk_worker_config_result() returns its result. Returns 0, -EINVAL if a
  * member is out of range, or another negative errno value. */
-MK_API int mk_worker_order_config_sized(struct mk_worker *worker, const struct mk_config_order *order,
-                                        size_t order_size);
-static inline int mk_worker_order_config(struct mk_worker *worker, const struct mk_config_order *order)
+MK_API int mk_worker_request_config_sized(struct mk_worker *worker, const struct mk_config_request *request,
+                                          size_t request_size);
+static inline int mk_worker_request_config(struct mk_worker *worker, const struct mk_config_request *request)
 {
-    return mk_worker_order_config_sized(worker, order, sizeof *order);
+    return mk_worker_request_config_sized(worker, request, sizeof *request);
 }
 /** Returns the result of the request with this `id`, which any worker may have sent: 0 if it succeeded,
  * -ECANCELED if it failed, or -EAGAIN if there is no result yet. `text`, unless NULL, receives a description
  * of the outcome, or the error messages: up to 2 KB, possibly several lines. The server keeps the last 16
  * results. */
-MK_API int mk_worker_order_result(const struct mk_worker *worker, uint64_t id, struct mk_buf *text);
+MK_API int mk_worker_config_result(const struct mk_worker *worker, uint64_t id, struct mk_buf *text);
 /** Asks the master to replace this worker: the worker drains, as during a reload, and a new worker with the
  * same index and the same configuration takes its place. The master does not reload the configuration, and
  * the other workers keep running. The master replaces the worker with a given index at most once in 30
@@ -415,7 +415,8 @@ enum mk_release {
     MK_RELEASE_CACHES = 1, /**< caches, such as that of open files, and spare memory */
     MK_RELEASE_IDLE = 2, /**< idle connections to backends, and client connections that have been idle for at
                               least 5 seconds */
-    MK_RELEASE_HEADS = 4 /**< connections with an incomplete TLS handshake or request head (HTTP/1 clients get
+    MK_RELEASE_INCOMPLETE =
+        4 /**< connections with an incomplete TLS handshake or request head (HTTP/1 clients get
                               a 408), except HTTP/2 connections; also all idle client connections, even if
                               idle for less than 5 seconds */
 };

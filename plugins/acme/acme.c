@@ -147,7 +147,7 @@ static int prepare_helper_once(struct mk_config *config, struct acme *a)
                                 &(struct mk_program){.path = a->job.program,
                                                      .arguments = no_arguments,
                                                      .variables = a->job.variables,
-                                                     .is_only_in_first_worker = true});
+                                                     .first_worker_only = true});
     acme_state_folder_check(config, a->settings);
     return 0;
 }

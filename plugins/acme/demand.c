@@ -55,7 +55,7 @@ static mk_str name_of(const struct wanted_name *w)
 static void end_waiter(struct acme_demand *d, struct waiter *w, bool is_issued)
 {
     d->n_waiters--;
-    mk_tls_waiter_end(w->tls, is_issued);
+    mk_tls_waiter_resume(w->tls, is_issued);
     mk_mem_free(w);
 }
 

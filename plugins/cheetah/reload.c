@@ -8,7 +8,7 @@ enum { LOOK_MS = 50, TIMEOUT_S = 30, DAY_S = 24 * 3600, TEXT_MAX = 2048, NUMBER_
 struct reload_wait {
     enum mk_config_action action;
     uint32_t confirm_s;
-    uint64_t id; /* of the order */
+    uint64_t id; /* of the request */
     uint32_t timeout_s;
     uint64_t waited_ms;
 };
@@ -44,7 +44,7 @@ static bool show_result(struct cheetah_session *s, const struct reload_wait *w)
 {
     char buf[TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
-    int e = mk_worker_order_result(cheetah_session_shell(s)->worker, w->id, &text);
+    int e = mk_worker_config_result(cheetah_session_shell(s)->worker, w->id, &text);
     if (e == 0)
         show_success(s, w, mk_buf_str(&text));
     else if (e != -EAGAIN)
@@ -76,19 +76,20 @@ static void respond_on_worker_stop(struct cheetah_session *s)
 static const struct cheetah_deferred_command job = {.on_timer = check_result,
                                                     .on_stop = respond_on_worker_stop};
 
-static void send_order(struct cheetah_session *s, struct mk_config_order order, uint32_t timeout_s)
+static void send_config_request(struct cheetah_session *s, struct mk_config_request request,
+                                uint32_t timeout_s)
 {
     char name[64];
     struct mk_worker *worker = cheetah_session_shell(s)->worker;
     struct reload_wait *w = cheetah_session_defer_response(s, &job, sizeof *w);
     if (!w)
         return;
-    order.id = cheetah_session_token(s);
+    request.id = cheetah_session_token(s);
     *w = (struct reload_wait){
-        .action = order.action, .confirm_s = order.confirm_s, .id = order.id, .timeout_s = timeout_s};
+        .action = request.action, .confirm_s = request.confirm_s, .id = request.id, .timeout_s = timeout_s};
     cheetah_session_describe_client(s, name, sizeof name);
-    order.by = mk_str_from_c(name);
-    int e = mk_worker_order_config(worker, &order);
+    request.by = mk_str_from_c(name);
+    int e = mk_worker_request_config(worker, &request);
     if (e) {
         cheetah_session_finish_response(s, CHEETAH_FAILED, "cannot reach the master: %s", strerror(-e));
         return;
@@ -131,11 +132,11 @@ static bool parse_options(mk_str *args, uint32_t *timeout_s, uint32_t *confirm_s
 
 void cheetah_reload_command(struct cheetah_session *s, mk_str args, bool json)
 {
-    struct mk_config_order order = {.action = MK_CONFIG_RELOAD};
+    struct mk_config_request request = {.action = MK_CONFIG_RELOAD};
     uint32_t timeout_s = TIMEOUT_S;
     (void)json;
-    if (parse_options(&args, &timeout_s, &order.confirm_s) && !args.len)
-        send_order(s, order, timeout_s);
+    if (parse_options(&args, &timeout_s, &request.confirm_s) && !args.len)
+        send_config_request(s, request, timeout_s);
     else
         cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR,
                                         "invalid arguments: expected `reload [--confirm TIME] [--timeout "
@@ -148,22 +149,22 @@ void cheetah_confirm_command(struct cheetah_session *s, mk_str args, bool json)
     (void)args, (void)json;
     mk_worker_reloads(cheetah_session_shell(s)->worker, &r, NULL);
     if (r.confirm_at)
-        send_order(s, (struct mk_config_order){.action = MK_CONFIG_CONFIRM}, TIMEOUT_S);
+        send_config_request(s, (struct mk_config_request){.action = MK_CONFIG_CONFIRM}, TIMEOUT_S);
     else
         cheetah_session_finish_response(s, CHEETAH_FAILED, "no configuration waits for its confirmation");
 }
 
 void cheetah_rollback_command(struct cheetah_session *s, mk_str args, bool json)
 {
-    struct mk_config_order order = {.action = MK_CONFIG_ROLLBACK};
+    struct mk_config_request request = {.action = MK_CONFIG_ROLLBACK};
     uint32_t timeout_s = TIMEOUT_S;
     uint64_t n = 0;
     (void)json;
     bool ok = parse_options(&args, &timeout_s, NULL) &&
               (!args.len || (mk_num_parse(args, &n) && n > 0 && n <= NUMBER_MAX));
-    order.number = (uint32_t)n;
+    request.number = (uint32_t)n;
     if (ok)
-        send_order(s, order, timeout_s);
+        send_config_request(s, request, timeout_s);
     else
         cheetah_session_finish_response(s, CHEETAH_USAGE_ERROR,
                                         "invalid arguments: expected `rollback [--timeout TIME] [NUMBER]`, "

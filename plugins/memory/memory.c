@@ -142,7 +142,7 @@ static void log_use(const struct monitor *m, enum mk_log_level level, const char
 static const unsigned released_in[] = {
     [MEMORY_RELEASING] = MK_RELEASE_CACHES | MK_RELEASE_IDLE,
     [MEMORY_SHEDDING] = MK_RELEASE_CACHES | MK_RELEASE_IDLE,
-    [MEMORY_PAUSED] = MK_RELEASE_CACHES | MK_RELEASE_IDLE | MK_RELEASE_HEADS,
+    [MEMORY_PAUSED] = MK_RELEASE_CACHES | MK_RELEASE_IDLE | MK_RELEASE_INCOMPLETE,
 };
 
 static void release_memory(struct monitor *m, enum memory_stage stage)

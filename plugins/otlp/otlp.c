@@ -134,7 +134,7 @@ static int load_settings(struct mk_config *config, void **data)
                                 &(struct mk_program){.path = o->job.program,
                                                      .arguments = otlp_helper_arguments,
                                                      .variables = otlp_helper_variables,
-                                                     .is_only_in_first_worker = true});
+                                                     .first_worker_only = true});
     return 0;
 }
 

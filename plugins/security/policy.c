@@ -173,7 +173,7 @@ static bool index_rules(struct mk_config *config, struct security_policy *place)
 static bool lower_rules(struct mk_config *config, const struct security_rules *rules)
 {
     for (const struct security_rule *r = rules->first; r; r = r->next)
-        if (!mk_conditions_lower_paths(r->conditions, config))
+        if (!mk_conditions_fold_paths(r->conditions, config))
             return false;
     return true;
 }

@@ -544,7 +544,7 @@ static bool fold_regex(struct mk_config *config, struct mk_condition *c, size_t 
     return false;
 }
 
-bool mk_conditions_lower_paths(struct mk_conditions *conditions, struct mk_config *config)
+bool mk_conditions_fold_paths(struct mk_conditions *conditions, struct mk_config *config)
 {
     for (struct mk_condition *c = conditions->first; c; c = c->next) {
         if (c->subject != MK_CONDITION_PATH)

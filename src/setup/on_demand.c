@@ -58,7 +58,7 @@ void mk_config_tls_on_demand(
     mk_config_allow_path(c, NULL, NULL, path);
 }
 
-void mk_tls_waiter_end(struct mk_tls_waiter *waiter, bool is_issued)
+void mk_tls_waiter_resume(struct mk_tls_waiter *waiter, bool is_issued)
 {
     waiter->state = is_issued ? MK_TLS_ISSUED : MK_TLS_REFUSED;
     mk_conn_resume(conn_of(waiter));

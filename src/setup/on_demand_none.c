@@ -14,7 +14,7 @@ void mk_config_tls_on_demand(
     mk_config_error(c, NULL, NULL, "this build has no certificates on demand (MK_ON_DEMAND)");
 }
 
-void mk_tls_waiter_end(struct mk_tls_waiter *waiter, bool is_issued)
+void mk_tls_waiter_resume(struct mk_tls_waiter *waiter, bool is_issued)
 {
     (void)waiter, (void)is_issued;
 }

@@ -151,7 +151,7 @@ static mk_err match_rule(const struct mk_sandbox_rule *rule, void *ctx)
     struct program_query *q = ctx;
     const struct mk_program *p = rule->program;
     if (q->is_allowed || rule->what != MK_SANDBOX_START_PROGRAMS ||
-        (p && p->is_only_in_first_worker && q->worker != 0))
+        (p && p->first_worker_only && q->worker != 0))
         return 0;
     q->is_allowed = !q->argv || (is_path_allowed(rule, mk_str_from_c(q->argv[0])) &&
                                  (p ? is_program_allowed(q, p) : is_script_allowed(q, rule->variables)));

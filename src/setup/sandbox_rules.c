@@ -255,9 +255,8 @@ void mk_sandbox_rules_check_required(const struct mk_config_generation *g, struc
 
 static bool is_same_program(const struct mk_program *a, const struct mk_program *b)
 {
-    return a == b ||
-           (a && b && a->arguments == b->arguments && a->variables == b->variables &&
-            a->is_only_in_first_worker == b->is_only_in_first_worker && a->takes_script == b->takes_script);
+    return a == b || (a && b && a->arguments == b->arguments && a->variables == b->variables &&
+                      a->first_worker_only == b->first_worker_only && a->takes_script == b->takes_script);
 }
 
 static bool is_same_rule(const struct mk_sandbox_rule *a, const struct mk_sandbox_rule *b)

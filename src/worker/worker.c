@@ -333,8 +333,8 @@ void mk_worker_reject_connections(struct mk_worker *w, enum mk_rejection rejecti
 
 void mk_worker_release_memory(struct mk_worker *w, unsigned what)
 {
-    if (what & (MK_RELEASE_IDLE | MK_RELEASE_HEADS))
-        mk_conn_close_waiting(&w->manager, what & MK_RELEASE_HEADS);
+    if (what & (MK_RELEASE_IDLE | MK_RELEASE_INCOMPLETE))
+        mk_conn_close_waiting(&w->manager, what & MK_RELEASE_INCOMPLETE);
     mk_worker_release_memory_of_plugins(w, what);
     if (what & MK_RELEASE_CACHES) {
         mk_file_cache_evict_idle(&w->web.files);

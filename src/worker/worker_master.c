@@ -22,23 +22,25 @@ int mk_worker_request_reload(struct mk_worker *w)
     return send_to_master(w, (struct mk_control_message){.kind = MK_CONTROL_RELOAD});
 }
 
-int mk_worker_order_config_sized(struct mk_worker *w, const struct mk_config_order *order, size_t order_size)
+int mk_worker_request_config_sized(struct mk_worker *w, const struct mk_config_request *request,
+                                   size_t request_size)
 {
     static const enum mk_control_kind kinds[] = {[MK_CONFIG_RELOAD] = MK_CONTROL_RELOAD_BY,
                                                  [MK_CONFIG_CONFIRM] = MK_CONTROL_CONFIRM,
                                                  [MK_CONFIG_ROLLBACK] = MK_CONTROL_ROLLBACK};
-    struct mk_config_order full;
-    order = mk_sized_in(&full, sizeof full, order, order_size);
-    if ((unsigned)order->action >= MK_LEN(kinds) || order->confirm_s > CONFIRM_MAX_S ||
-        order->number > INT_MAX || order->by.len > BY_MAX)
+    struct mk_config_request full;
+    request = mk_sized_in(&full, sizeof full, request, request_size);
+    if ((unsigned)request->action >= MK_LEN(kinds) || request->confirm_s > CONFIRM_MAX_S ||
+        request->number > INT_MAX || request->by.len > BY_MAX)
         return -EINVAL;
-    uint32_t number = order->action == MK_CONFIG_RELOAD ? order->confirm_s : order->number;
-    return send_to_master(
-        w, (struct mk_control_message){
-               .kind = kinds[order->action], .number = (int)number, .id = order->id, .text = order->by});
+    uint32_t number = request->action == MK_CONFIG_RELOAD ? request->confirm_s : request->number;
+    return send_to_master(w, (struct mk_control_message){.kind = kinds[request->action],
+                                                         .number = (int)number,
+                                                         .id = request->id,
+                                                         .text = request->by});
 }
 
-int mk_worker_order_result(const struct mk_worker *w, uint64_t id, struct mk_buf *text)
+int mk_worker_config_result(const struct mk_worker *w, uint64_t id, struct mk_buf *text)
 {
     bool ok;
     const struct mk_reload_stats *h = w->scoreboard.reload_stats;

@@ -292,8 +292,8 @@ static int texts(struct duda_ctx *d)
     duda_gzip_free(NULL);
     EXPECT(duda_qr_svg(&out, absent, DUDA_QR_LOW, 100) == -EINVAL && duda_qr_svg(&out, MK_STR("x"), DUDA_QR_LOW, 0) == -EINVAL);
     EXPECT(duda_qr_svg(&out, MK_STR("x"), DUDA_QR_LOW, 10001) == -EINVAL && duda_qr_svg(&out, large(3000), DUDA_QR_LOW, 100) == -EMSGSIZE);
-    const struct duda_chart_row row = {.n = SIZE_MAX};
-    const struct duda_chart charts[] = {{.n_rows = SIZE_MAX, .rows = &row}, {.n_rows = 1, .rows = &row}, {.width = UINT32_MAX}, {.height = 10001}};
+    const struct duda_chart_series series = {.n = SIZE_MAX};
+    const struct duda_chart charts[] = {{.n_series = SIZE_MAX, .series = &series}, {.n_series = 1, .series = &series}, {.width = UINT32_MAX}, {.height = 10001}};
     for (size_t i = 0; i < MK_LEN(charts); i++)
         EXPECT(duda_chart_svg(&out, &charts[i]) == -EINVAL);
     const mk_str to[] = {MK_STR("a@example.org")}, bad[] = {lines};

@@ -234,9 +234,9 @@ static int use_formats(struct duda_ctx *d)
 {
     mk_str v = duda_query(d, "v");
     const double values[] = {1, 2};
-    const struct duda_chart_row row = {.name = v, .values = values, .n = 2};
+    const struct duda_chart_series series = {.name = v, .values = values, .n = 2};
     const mk_str labels[] = {v, WORD};
-    const struct duda_chart chart = {.title = v, .labels = labels, .n_labels = 2, .rows = &row, .n_rows = 1};
+    const struct duda_chart chart = {.title = v, .labels = labels, .n_labels = 2, .series = &series, .n_series = 1};
     struct mk_buf out = mk_buf_growing(1 << 20);
     struct duda_csv_writer w = {.out = &out, .escape_formulas = true, .separator = duda_query_or(d, "separator", ",")[0]};
     int e = 0;

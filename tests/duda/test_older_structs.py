@@ -67,9 +67,9 @@ static void ask_worker(struct mk_worker *w, struct mk_buf *out)
     struct mk_worker_stats stats = {0}, *s = OLDER(stats);
     struct mk_cache_info cache = {0}, *c = OLDER(cache);
     struct mk_request_observer unset = {0}, *o = OLDER(unset);
-    struct mk_config_order order = {.action = MK_CONFIG_CONFIRM}, *confirm = OLDER(order);
+    struct mk_config_request order = {.action = MK_CONFIG_CONFIRM}, *confirm = OLDER(order);
     mk_worker_observe_requests(w, o);
-    (void)!mk_worker_order_config(w, confirm);
+    (void)!mk_worker_request_config(w, confirm);
     mk_worker_reloads(w, r, NULL);
     add(out, "reloads", (int64_t)r->done);
     add(out, "stats", mk_worker_stats_at(w, 0, s) && s->pid > 0);
@@ -292,8 +292,8 @@ static int processes(struct duda_ctx *d)
 static int texts(struct duda_ctx *d)
 {
     const double days[] = {1, 2};
-    const struct duda_chart_row row = {.name = MK_STR("r"), .values = days, .n = 2};
-    const struct duda_chart chart = {.title = MK_STR("title"), .rows = &row, .n_rows = 1};
+    const struct duda_chart_series series = {.name = MK_STR("r"), .values = days, .n = 2};
+    const struct duda_chart chart = {.title = MK_STR("title"), .series = &series, .n_series = 1};
     const struct duda_render_options lenient = {.strict = false};
     const struct duda_value value = duda_value_null();
     struct mk_buf out = mk_buf_growing(100000), error = mk_buf_growing(100);

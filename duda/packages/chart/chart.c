@@ -13,7 +13,7 @@ enum { SIZE_MAX_PX = 10000, TICKS = 5, LABELS = 12 };
 struct frame {
     double left, top, right, bottom;
     double low, high, step;
-    size_t n; /* number of values in the longest row */
+    size_t n; /* number of values in the longest series */
 };
 
 static const char *const colors[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
@@ -26,10 +26,10 @@ static const char *series_color(size_t i)
 
 static bool is_drawable(const struct duda_chart *chart)
 {
-    if (chart->n_rows > DUDA_CHART_ROWS_MAX || chart->width > SIZE_MAX_PX || chart->height > SIZE_MAX_PX)
+    if (chart->n_series > DUDA_CHART_SERIES_MAX || chart->width > SIZE_MAX_PX || chart->height > SIZE_MAX_PX)
         return false;
-    for (size_t i = 0; i < chart->n_rows; i++)
-        if (chart->rows[i].n > DUDA_CHART_POINTS_MAX)
+    for (size_t i = 0; i < chart->n_series; i++)
+        if (chart->series[i].n > DUDA_CHART_POINTS_MAX)
             return false;
     return true;
 }
@@ -44,13 +44,13 @@ static double nice_step(double range)
 static void find_value_range(struct frame *f, const struct duda_chart *chart)
 {
     double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < chart->n_rows; i++) {
-        const struct duda_chart_row *row = &chart->rows[i];
-        f->n = row->n > f->n ? row->n : f->n;
-        for (size_t k = 0; k < row->n; k++)
-            if (isfinite(row->values[k])) {
-                low = fmin(low, row->values[k]);
-                high = fmax(high, row->values[k]);
+    for (size_t i = 0; i < chart->n_series; i++) {
+        const struct duda_chart_series *series = &chart->series[i];
+        f->n = series->n > f->n ? series->n : f->n;
+        for (size_t k = 0; k < series->n; k++)
+            if (isfinite(series->values[k])) {
+                low = fmin(low, series->values[k]);
+                high = fmax(high, series->values[k]);
             }
     }
     if (!isfinite(low))
@@ -136,45 +136,47 @@ static void add_labels(struct mk_buf *out, const struct frame *f, const struct d
 static void add_legend(struct mk_buf *out, const struct frame *f, const struct duda_chart *chart)
 {
     double x = f->left;
-    for (size_t i = 0; i < chart->n_rows; i++) {
-        if (!chart->rows[i].name.p)
+    for (size_t i = 0; i < chart->n_series; i++) {
+        if (!chart->series[i].name.p)
             continue;
-        mk_buf_addf(out, "<rect class=\"row%zu\" fill=\"%s\" width=\"10\" height=\"10\"", i, series_color(i));
+        mk_buf_addf(out, "<rect class=\"series%zu\" fill=\"%s\" width=\"10\" height=\"10\"", i,
+                    series_color(i));
         add_attribute(out, "x", x);
         add_attribute(out, "y", f->bottom + 26);
         mk_buf_add(out, MK_STR("/>"));
-        add_text(out, x + 14, f->bottom + 35, "start", chart->rows[i].name);
-        x += 30 + 7 * (double)chart->rows[i].name.len;
+        add_text(out, x + 14, f->bottom + 35, "start", chart->series[i].name);
+        x += 30 + 7 * (double)chart->series[i].name.len;
     }
 }
 
 static void add_line(struct mk_buf *out, const struct frame *f, const struct duda_chart *chart, size_t i)
 {
-    const struct duda_chart_row *row = &chart->rows[i];
+    const struct duda_chart_series *series = &chart->series[i];
     bool has_point = false;
-    mk_buf_addf(out, "<path class=\"row%zu\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", i,
+    mk_buf_addf(out, "<path class=\"series%zu\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", i,
                 series_color(i));
-    for (size_t k = 0; k < row->n; k++) {
-        if (isfinite(row->values[k])) {
+    for (size_t k = 0; k < series->n; k++) {
+        if (isfinite(series->values[k])) {
             mk_buf_add_char(out, has_point ? 'L' : 'M');
             add_number(out, round(index_to_x(f, chart, k) * 10) / 10);
             mk_buf_add_char(out, ' ');
-            add_number(out, round(value_to_y(f, row->values[k]) * 10) / 10);
+            add_number(out, round(value_to_y(f, series->values[k]) * 10) / 10);
         }
-        has_point = isfinite(row->values[k]);
+        has_point = isfinite(series->values[k]);
     }
     mk_buf_add(out, MK_STR("\"/>"));
 }
 
 static void add_bars(struct mk_buf *out, const struct frame *f, const struct duda_chart *chart, size_t i)
 {
-    const struct duda_chart_row *row = &chart->rows[i];
-    double slot_width = (f->right - f->left) / (double)f->n * 0.8, width = slot_width / (double)chart->n_rows;
-    for (size_t k = 0; k < row->n; k++) {
-        if (!isfinite(row->values[k]))
+    const struct duda_chart_series *series = &chart->series[i];
+    double slot_width = (f->right - f->left) / (double)f->n * 0.8,
+           width = slot_width / (double)chart->n_series;
+    for (size_t k = 0; k < series->n; k++) {
+        if (!isfinite(series->values[k]))
             continue;
-        double y = value_to_y(f, row->values[k]), zero = value_to_y(f, 0);
-        mk_buf_addf(out, "<rect class=\"row%zu\" fill=\"%s\"", i, series_color(i));
+        double y = value_to_y(f, series->values[k]), zero = value_to_y(f, 0);
+        mk_buf_addf(out, "<rect class=\"series%zu\" fill=\"%s\"", i, series_color(i));
         add_attribute(out, "x", index_to_x(f, chart, k) - slot_width / 2 + width * (double)i);
         add_attribute(out, "y", fmin(y, zero));
         add_attribute(out, "width", width);
@@ -221,7 +223,7 @@ int duda_chart_svg_sized(struct mk_buf *out, const struct duda_chart *chart, siz
         add_labels(out, &f, chart);
         add_legend(out, &f, chart);
     }
-    for (size_t i = 0; i < chart->n_rows; i++)
+    for (size_t i = 0; i < chart->n_series; i++)
         (chart->kind == DUDA_CHART_BARS ? add_bars : add_line)(out, &f, chart, i);
     mk_buf_add(out, MK_STR("</svg>\n"));
     return 0;

@@ -122,13 +122,13 @@ static int load(struct duda_ctx *d, struct table **out)
 
 static int write_page(struct duda_ctx *d, struct mk_buf *out, const struct table *t)
 {
-    const struct duda_chart_row row = {.values = t->amounts, .n = t->n};
+    const struct duda_chart_series series = {.values = t->amounts, .n = t->n};
     const struct duda_chart chart = {.kind = DUDA_CHART_BARS,
                                      .title = MK_STR("Expenses"),
                                      .labels = t->names,
                                      .n_labels = t->n,
-                                     .rows = &row,
-                                     .n_rows = 1};
+                                     .series = &series,
+                                     .n_series = 1};
     mk_str address = duda_sprintf(d, "http://%.*s/expenses.csv",
                                   MK_STR_ARG(mk_str_first(duda_header(d, "Host"), ADDRESS_MAX)));
     mk_buf_add(out, MK_STR("<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>expenses</title>\n"));

@@ -45,8 +45,8 @@ static int now(struct duda_ctx *d)
 
 static void write_page(struct mk_buf *out)
 {
-    const struct duda_chart_row row = {.name = MK_STR("readings"), .values = readings, .n = n_readings};
-    const struct duda_chart chart = {.title = MK_STR("Readings"), .rows = &row, .n_rows = 1};
+    const struct duda_chart_series series = {.name = MK_STR("readings"), .values = readings, .n = n_readings};
+    const struct duda_chart chart = {.title = MK_STR("Readings"), .series = &series, .n_series = 1};
     mk_buf_add(out,
                MK_STR("<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>"
                       "<meta name=viewport content=\"width=device-width\"><title>sensor</title>\n<h1>"));

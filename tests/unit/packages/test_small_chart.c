@@ -23,9 +23,9 @@ static void chart_draws_lines(void **state)
 {
     const double values[] = {1, 5, NAN, 3, 4};
     const mk_str labels[] = {MK_STR("Mo"), MK_STR("<Tu>")};
-    struct duda_chart_row row = {.name = MK_STR("R&D"), .values = values, .n = 5};
+    struct duda_chart_series series = {.name = MK_STR("R&D"), .values = values, .n = 5};
     struct duda_chart chart = {
-        .title = MK_STR("a < b"), .rows = &row, .n_rows = 1, .labels = labels, .n_labels = 2};
+        .title = MK_STR("a < b"), .series = &series, .n_series = 1, .labels = labels, .n_labels = 2};
     (void)state;
     mk_str svg = draw(&chart);
     assert_contains(svg, "<title>a &lt; b</title>");
@@ -45,8 +45,8 @@ static void chart_survives_extreme_values(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(all); i++)
         for (size_t n = 0; n <= 3; n++) {
-            struct duda_chart_row row = {.name = MK_STR_NULL, .values = all[i], .n = n};
-            struct duda_chart chart = {.rows = &row, .n_rows = 1};
+            struct duda_chart_series series = {.name = MK_STR_NULL, .values = all[i], .n = n};
+            struct duda_chart chart = {.series = &series, .n_series = 1};
             draw(&chart);
             chart.kind = DUDA_CHART_BARS;
             chart.width = chart.height = 1;
@@ -60,9 +60,10 @@ static void chart_limits_are_enforced(void **state)
     struct mk_buf out = mk_buf_fixed(buffer, sizeof buffer);
     (void)state;
     assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.width = 10001}), -EINVAL);
-    assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.n_rows = DUDA_CHART_ROWS_MAX + 1}), -EINVAL);
-    struct duda_chart_row row = {.name = MK_STR_NULL, .values = NULL, .n = DUDA_CHART_POINTS_MAX + 1};
-    assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.rows = &row, .n_rows = 1}), -EINVAL);
+    assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.n_series = DUDA_CHART_SERIES_MAX + 1}),
+                     -EINVAL);
+    struct duda_chart_series series = {.name = MK_STR_NULL, .values = NULL, .n = DUDA_CHART_POINTS_MAX + 1};
+    assert_int_equal(duda_chart_svg(&out, &(struct duda_chart){.series = &series, .n_series = 1}), -EINVAL);
 }
 
 int main(void)

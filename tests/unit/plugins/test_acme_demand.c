@@ -50,7 +50,7 @@ void mk_timer_stop(struct mk_timer *timer)
     (void)timer;
 }
 
-void mk_tls_waiter_end(struct mk_tls_waiter *waiter, bool is_issued)
+void mk_tls_waiter_resume(struct mk_tls_waiter *waiter, bool is_issued)
 {
     (void)waiter, (void)is_issued;
 }

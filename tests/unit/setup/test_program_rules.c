@@ -85,7 +85,7 @@ static void program_of_first_worker_is_refused_in_others(void **state)
     (void)state;
     char *argv[] = {(char[]){"/bin/true"}, NULL};
     mk_config_allow_program(&config, NULL, NULL,
-                            &(struct mk_program){.path = "/bin/true", .is_only_in_first_worker = true});
+                            &(struct mk_program){.path = "/bin/true", .first_worker_only = true});
     assert_true(mk_program_rules.need_spawner(&g, 0));
     assert_false(mk_program_rules.need_spawner(&g, 1));
     assert_true(mk_program_rules.allow(&g, 0, argv, argv + 1));

@@ -258,7 +258,7 @@ static void worker_releasing_memory_closes_connections_without_requests(void **s
     assert_int_equal(w.manager.n_conns, 1);
     w.loop.now_ms += 4100;
     assert_int_equal(send(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, 0), 27);
-    mk_worker_release_memory(&w, MK_RELEASE_IDLE | MK_RELEASE_HEADS);
+    mk_worker_release_memory(&w, MK_RELEASE_IDLE | MK_RELEASE_INCOMPLETE);
     assert_int_equal(w.manager.n_conns, 1);
     run_loop(3);
     assert_contains(receive(), "HTTP/1.1 200 OK\r\n");
@@ -274,7 +274,7 @@ static void worker_releasing_memory_closes_connections_without_requests(void **s
     mk_worker_release_memory(&w, MK_RELEASE_IDLE);
     run_loop(2);
     assert_int_equal(w.manager.n_conns, 1);
-    mk_worker_release_memory(&w, MK_RELEASE_HEADS);
+    mk_worker_release_memory(&w, MK_RELEASE_INCOMPLETE);
     assert_contains(receive(), "HTTP/1.1 408 ");
     mk_worker_fini(&w);
 }
