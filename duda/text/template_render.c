@@ -207,6 +207,14 @@ static bool has_default(const struct rendering *r, const struct duda_template_no
     return false;
 }
 
+/* Returns the buffer that does not hold the text of the value. A filter may leave the value unchanged, so the
+ * buffers do not simply alternate. */
+static struct mk_buf *free_scratch(const struct rendering *r, const struct duda_value *v)
+{
+    bool is_in_first = v->kind == DUDA_VALUE_TEXT && v->of.text.p == r->scratch[0].p;
+    return &r->scratch[is_in_first];
+}
+
 static int render_filtered(struct rendering *r, const struct duda_template_node *node,
                            const struct frame *frame)
 {
@@ -219,7 +227,7 @@ static int render_filtered(struct rendering *r, const struct duda_template_node 
         e = find_value(r, node, frame, &v);
     for (size_t i = 0; i < node->calls.n && !e; i++) {
         const struct duda_template_call *call = &r->t->calls[node->calls.first + i];
-        struct mk_buf *room = &r->scratch[i % 2]; /* the value may be in the other one */
+        struct mk_buf *room = free_scratch(r, &v);
         const char *problem = duda_template_filter_apply(call, &v, r->options, room);
         if (problem)
             e = report_error(r, node, -EINVAL, problem);

@@ -272,6 +272,77 @@ static void template_filters_change_values(void **state)
     run(cases, MK_LEN(cases));
 }
 
+/* Renders the tag without escapes. Returns a copy of the text or of the error message. */
+static mk_str render_tag(const char *values, const char *name, const char *const *filters, size_t n)
+{
+    static char text[512];
+    struct mk_buf tag = mk_buf_fixed(text, sizeof text), out;
+    mk_buf_addf(&tag, "{{{%s", name);
+    for (size_t i = 0; i < n; i++)
+        if (filters[i])
+            mk_buf_addf(&tag, " | %s", filters[i]);
+    mk_buf_add(&tag, mk_str_of("}}}", 4));
+    assert_false(tag.failed);
+    int e = render(&(struct example){.values = values, .text = text}, false, &out);
+    mk_str result = mk_buf_str(e ? &why : &out);
+    return result.len ? mk_str_of(memcpy(pool_alloc(NULL, result.len), result.p, result.len), result.len)
+                      : MK_STR("");
+}
+
+static void expect_same_text(const char *const *filters, size_t n, mk_str got, mk_str expected)
+{
+    struct mk_buf chain = mk_buf_fixed(buffer, sizeof buffer);
+    for (size_t i = 0; i < n; i++)
+        mk_buf_addf(&chain, " | %s", filters[i] ? filters[i] : "");
+    if (!mk_str_eq(got, expected))
+        fail_msg("%.*s: \"%.*s\" is not \"%.*s\"", MK_STR_ARG(mk_buf_str(&chain)), MK_STR_ARG(got),
+                 MK_STR_ARG(expected));
+}
+
+/* `default` changes no value that has content, wherever it is in the chain. */
+static void check_neutral_defaults(const char *values, const char *a, const char *b, const char *c)
+{
+    static const char *const d = "default \"d\"";
+    const char *const plain[] = {a, b, c};
+    const char *const chains[][6] = {
+        {d, a, b, c}, {a, d, b, c}, {a, b, d, c}, {a, b, c, d}, {a, d, b, d, c, d}};
+    mk_str expected = render_tag(values, "q", plain, MK_LEN(plain));
+    for (size_t i = 0; i < MK_LEN(chains); i++)
+        expect_same_text(chains[i], MK_LEN(chains[i]), render_tag(values, "q", chains[i], MK_LEN(chains[i])),
+                         expected);
+}
+
+/* Filters other than `json` leave null unchanged, so the filters after `default` see its argument. */
+static void check_defaults_of_null(const char *a, const char *b, const char *c)
+{
+    static const char values[] = "{\"n\":null}", d[] = "default \"1234\"";
+    const char *const plain[] = {d, b, c};
+    const char *const chains[][5] = {{a, d, b, c}, {a, a, d, b, c}};
+    mk_str expected = render_tag(values, "n", plain, MK_LEN(plain));
+    for (size_t i = 0; i < MK_LEN(chains); i++)
+        expect_same_text(chains[i], MK_LEN(chains[i]), render_tag(values, "n", chains[i], MK_LEN(chains[i])),
+                         expected);
+}
+
+/* A filter may write its result, or leave the value unchanged: no filter may overwrite the text that it reads. */
+static void template_filters_may_leave_values_unchanged(void **state)
+{
+    (void)state;
+    static const char *const filters[] = {"asset",    "date",       "json",  "lower",
+                                          "number 2", "truncate 6", "upper", "url"};
+    static const char *const values[] = {"{\"q\":\"app.css\"}", "{\"q\":\"1234567\"}", "{\"q\":1709210096}",
+                                         "{\"q\":\"\xc3\x84 b/&<c>\"}"};
+    for (size_t a = 0; a < MK_LEN(filters); a++)
+        for (size_t b = 0; b < MK_LEN(filters); b++)
+            for (size_t c = 0; c < MK_LEN(filters) + 1; c++) {
+                const char *last = c < MK_LEN(filters) ? filters[c] : NULL;
+                for (size_t i = 0; i < MK_LEN(values); i++)
+                    check_neutral_defaults(values[i], filters[a], filters[b], last);
+                if (a != 2) /* json */
+                    check_defaults_of_null(filters[a], filters[b], last);
+            }
+}
+
 static void template_urls_have_parameters(void **state)
 {
     (void)state;
@@ -562,6 +633,7 @@ int main(void)
         fixture_test(template_blocks_of_parents_are_replaced, NULL, pool_free),
         fixture_test(template_loops_have_positions_and_else, NULL, pool_free),
         fixture_test(template_filters_change_values, NULL, pool_free),
+        fixture_test(template_filters_may_leave_values_unchanged, NULL, pool_free),
         cmocka_unit_test(template_urls_have_parameters),
         cmocka_unit_test(template_urls_without_routes_are_errors),
         cmocka_unit_test(template_text_files_are_not_escaped),
