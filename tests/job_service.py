@@ -130,14 +130,27 @@ static int counts(struct duda_ctx *d)
                            (unsigned long long)n.failed);
 }
 
-static bool show(void *ctx, const struct duda_job *job)
+struct listing {
+    struct duda_job jobs[50];
+    size_t n;
+};
+
+static bool keep(void *ctx, const struct duda_job *job)
 {
-    return duda_printf(ctx, "%.*s|%.*s|%.*s\n", MK_STR_ARG(job->id), MK_STR_ARG(job->payload), MK_STR_ARG(job->last_error)) == 0;
+    struct listing *l = ctx;
+    l->jobs[l->n++] = *job;
+    return l->n < MK_LEN(l->jobs);
 }
 
+/* The strings outlive the list, and end with NULs. */
 static int dead(struct duda_ctx *d)
 {
-    return duda_jobs_list_failed(d, "work", show, d);
+    static const struct listing empty;
+    struct listing l = empty;
+    int e = duda_jobs_list_failed(d, "work", keep, &l);
+    for (size_t i = 0; i < l.n && !e; i++)
+        e = duda_printf(d, "%s|%s|%s\n", l.jobs[i].id.p, l.jobs[i].payload.p, l.jobs[i].last_error.p);
+    return e;
 }
 
 static int revive(struct duda_ctx *d)

@@ -154,32 +154,46 @@ int duda_jobs_count_sized(struct duda_ctx *d, const char *kind, struct duda_job_
     return result;
 }
 
+bool jobs_copy_job(struct duda_ctx *d, mk_str id, const struct job_record *r, struct duda_job *out)
+{
+    bool has_error = r->error_text.p;
+    *out = (struct duda_job){.id = duda_strdup(d, id),
+                             .payload = duda_strdup(d, r->text),
+                             .enqueued_ms = r->enqueued_ms,
+                             .last_error = has_error ? duda_strdup(d, r->error_text) : MK_STR_NULL};
+    return out->id.p && out->payload.p && (out->last_error.p || !has_error);
+}
+
 struct list {
+    struct duda_ctx *d;
     bool (*each)(void *ctx, const struct duda_job *job);
     void *ctx;
     unsigned n;
+    int error;
 };
 
 static bool pass_failed_job(void *ctx, mk_str id, mk_str text)
 {
     struct list *l = ctx;
     struct job_record r;
+    struct duda_job job;
     if (!job_record_parse(text, &r))
         r = (struct job_record){.text = text};
-    const struct duda_job job = {
-        .id = id, .payload = r.text, .enqueued_ms = r.enqueued_ms, .last_error = r.error_text};
-    return l->each(l->ctx, &job) && ++l->n < DUDA_JOBS_LIST_MAX;
+    if (!jobs_copy_job(l->d, id, &r, &job))
+        l->error = -ENOMEM;
+    return !l->error && l->each(l->ctx, &job) && ++l->n < DUDA_JOBS_LIST_MAX;
 }
 
 int duda_jobs_list_failed(struct duda_ctx *d, const char *kind,
                           bool (*each)(void *ctx, const struct duda_job *job), void *ctx)
 {
     struct duda_store *s = jobs_store_find(d);
-    struct list l = {each, ctx, 0};
+    struct list l = {.d = d, .each = each, .ctx = ctx};
     struct queue_name name;
     if (!s || !is_valid_type_name(kind))
         return s ? -EINVAL : jobs_store_missing(d);
-    return s->jobs->list(d, s, job_queue_name(d, kind, &name), pass_failed_job, &l);
+    int e = s->jobs->list(d, s, job_queue_name(d, kind, &name), pass_failed_job, &l);
+    return e ? e : l.error;
 }
 
 static bool is_job_id(mk_str id)

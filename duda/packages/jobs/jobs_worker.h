@@ -76,6 +76,10 @@ void jobs_worker_notify(struct mk_worker *w, mk_str queue);
 /* Handles such an announcement from another worker. */
 void jobs_worker_on_notify(struct mk_worker *w, mk_str queue);
 
+/* Fills in the ID, the payload, the enqueue time and the last error. The strings are NUL-terminated copies that
+ * live until the handler returns. Returns false if out of memory. */
+bool jobs_copy_job(struct duda_ctx *d, mk_str id, const struct job_record *r, struct duda_job *out);
+
 uint64_t jobs_now_ms(void);
 /* Starts one slot for each job that may run at the same time (the concurrency of the job type). Returns 0 or
  * a negated errno value. */

@@ -226,22 +226,14 @@ static bool is_stale_schedule(const struct jobs_slot *t, const struct running_jo
            (!schedule || !mk_str_eq(job->record.text, mk_str_from_c(schedule)));
 }
 
-/* Makes a NUL-terminated copy. An absent string stays absent. */
-static bool copy_job_text(struct duda_ctx *d, mk_str text, mk_str *out)
-{
-    *out = text.p ? duda_strdup(d, text) : MK_STR_NULL;
-    return out->p || !text.p;
-}
-
 static int run_dequeued_job(struct jobs_slot *t, struct running_job *job)
 {
     const struct duda_job_type *kind = t->runner->kind;
     unsigned attempts = kind->max_attempts ? kind->max_attempts : ATTEMPTS;
-    struct duda_job given = {.attempt = job->job.attempts, .enqueued_ms = job->record.enqueued_ms};
-    if (!copy_job_text(t->d, job->job.id, &given.id) ||
-        !copy_job_text(t->d, job->record.text, &given.payload) ||
-        !copy_job_text(t->d, job->record.error_text, &given.last_error))
+    struct duda_job given;
+    if (!jobs_copy_job(t->d, job->job.id, &job->record, &given))
         return -ENOMEM;
+    given.attempt = job->job.attempts;
     t->given = &given;
     t->result = 0;
     t->error_len = 0;

@@ -132,6 +132,17 @@ static int count(struct duda_ctx *d, struct duda_store *s, mk_str queue, struct 
     return result;
 }
 
+/* The strings of a store need no NUL, and live until the callback returns. */
+static bool pass_short_lived(bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx, const char *text)
+{
+    size_t len = strlen(text);
+    char *id = memcpy(malloc(2), "id", 2), *record = memcpy(malloc(len), text, len);
+    bool wants_more = each(ctx, mk_str_of(id, 2), mk_str_of(record, len));
+    free(id);
+    free(record);
+    return wants_more;
+}
+
 static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
 {
@@ -139,7 +150,7 @@ static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
     assert_str(queue, "shop.mail");
     for (asked_for = 0; asked_for < n_dead;) {
         asked_for++;
-        if (!each(ctx, MK_STR("id"), asked_for == 1 ? MK_STR("no record") : MK_STR("17 0 3\nbadtext")))
+        if (!pass_short_lived(each, ctx, asked_for == 1 ? "no record" : "17 3 3\nkeybadtext"))
             break;
     }
     return result;
@@ -329,6 +340,29 @@ static void jobs_list_failed_is_limited(void **state)
     assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), -ENODEV);
 }
 
+static void jobs_list_failed_copies_strings(void **state)
+{
+    struct seen s = {.most = 1};
+    (void)state;
+    n_dead = 2;
+    assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
+    assert_string_equal(s.last.id.p, "id");
+    assert_string_equal(s.last.payload.p, "no record");
+    assert_null(s.last.last_error.p);
+    s = (struct seen){.most = 2};
+    assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), 0);
+    assert_string_equal(s.last.id.p, "id");
+    assert_string_equal(s.last.payload.p, "text");
+    assert_string_equal(s.last.last_error.p, "bad");
+    for (size_t i = 0; i < 5; i++) {
+        s = (struct seen){.most = 5};
+        pool_left = i;
+        assert_int_equal(duda_jobs_list_failed(HANDLER, "mail", see, &s), -ENOMEM);
+        assert_int_equal(s.n, i < 2 ? 0 : 1); /* the first job has two strings, the second one three */
+        pool_free();
+    }
+}
+
 static void jobs_failed_can_be_retried_or_deleted(void **state)
 {
     const mk_str id = MK_STR("0123456789abcdef01234567");
@@ -359,6 +393,7 @@ int main(void)
         fixture_test(jobs_enqueue_rejects_invalid_options, setup, teardown),
         fixture_test(jobs_count_returns_numbers, setup, teardown),
         fixture_test(jobs_list_failed_is_limited, setup, teardown),
+        fixture_test(jobs_list_failed_copies_strings, setup, teardown),
         fixture_test(jobs_failed_can_be_retried_or_deleted, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
