@@ -2,7 +2,7 @@
 #include "server/lifecycle.h"
 
 enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000, DOUBLINGS_MAX = 7 };
-enum { REPLACEMENT_MS = 30000 };
+enum { REPLACEMENT_MS = 30000, REPLACED_DOUBLINGS_MAX = 5 };
 
 /* ---- States ---- */
 
@@ -52,7 +52,8 @@ const struct mk_state_machine mk_lifecycle_machine = {"master", &phases, MK_PHAS
 
 static void set_phase(struct mk_lifecycle *l, enum mk_lifecycle_phase to)
 {
-    l->slow = l->slow && (to == MK_PHASE_PREPARING || to == MK_PHASE_RELOADING);
+    if (to != MK_PHASE_PREPARING && to != MK_PHASE_RELOADING)
+        l->slow = 0;
     l->late = false;
     mk_state_move(&l->phase, &mk_lifecycle_machine, l, to);
 }
@@ -108,7 +109,7 @@ void mk_lifecycle_worker_died_early(struct mk_lifecycle *l)
 
 void mk_lifecycle_mark_reload_slow(struct mk_lifecycle *l)
 {
-    l->slow = is_reloading(l);
+    l->slow = is_reloading(l) ? l->slow + 1 : 0;
 }
 
 void mk_lifecycle_old_workers_late(struct mk_lifecycle *l)
@@ -143,8 +144,10 @@ static enum mk_lifecycle_step take_due_step(struct mk_lifecycle *l)
 {
     enum mk_lifecycle_step due = l->due;
     l->due = MK_STEP_WAIT;
-    if (due == MK_STEP_REJECT || due == MK_STEP_ABANDON)
+    if (due == MK_STEP_REJECT || due == MK_STEP_ABANDON) {
+        l->n_replaced = 0;
         set_phase(l, MK_PHASE_SERVING);
+    }
     return due;
 }
 
@@ -154,10 +157,17 @@ static bool has_lost_worker(const struct mk_lifecycle_workers *w)
     return w->old_there < w->old_wanted;
 }
 
+static bool may_be_replaced(const struct mk_lifecycle *l)
+{
+    unsigned doublings = l->n_replaced < REPLACED_DOUBLINGS_MAX ? l->n_replaced : REPLACED_DOUBLINGS_MAX;
+    return l->slow >= 1u << doublings;
+}
+
 static bool should_give_up_reload(const struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
 {
     return is_reloading(l) && l->slow &&
-           (l->again || (l->phase.current == MK_PHASE_RELOADING && has_lost_worker(w)));
+           ((l->again && may_be_replaced(l)) ||
+            (l->phase.current == MK_PHASE_RELOADING && has_lost_worker(w)));
 }
 
 static enum mk_lifecycle_step enter_phase(struct mk_lifecycle *l, enum mk_lifecycle_phase phase,
@@ -171,17 +181,20 @@ enum mk_lifecycle_step mk_lifecycle_next_step(struct mk_lifecycle *l, const stru
 {
     if (l->due != MK_STEP_WAIT)
         return take_due_step(l);
-    if (should_give_up_reload(l, w))
+    if (should_give_up_reload(l, w)) {
+        l->n_replaced = l->again ? l->n_replaced + 1 : 0;
         return enter_phase(l, MK_PHASE_SERVING, MK_STEP_GIVE_UP_RELOAD);
+    }
     switch ((enum mk_lifecycle_phase)l->phase.current) {
     case MK_PHASE_STARTING:
         return w->ready == w->wanted ? enter_phase(l, MK_PHASE_SERVING, MK_STEP_SERVE) : MK_STEP_WAIT;
     case MK_PHASE_SERVING:
         return l->again ? begin_reload(l) : MK_STEP_WAIT;
     case MK_PHASE_RELOADING:
-        return w->ready == w->wanted && w->there == w->wanted
-                   ? enter_phase(l, MK_PHASE_HANDING_OVER, MK_STEP_HAND_OVER)
-                   : MK_STEP_WAIT;
+        if (w->ready != w->wanted || w->there != w->wanted)
+            return MK_STEP_WAIT;
+        l->n_replaced = 0;
+        return enter_phase(l, MK_PHASE_HANDING_OVER, MK_STEP_HAND_OVER);
     case MK_PHASE_HANDING_OVER:
         return l->late || !w->accept_still ? enter_phase(l, MK_PHASE_SERVING, MK_STEP_FINISH) : MK_STEP_WAIT;
     case MK_PHASE_ENDING:

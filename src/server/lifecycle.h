@@ -34,7 +34,7 @@ enum mk_lifecycle_step {
     MK_STEP_REJECT,         /* free the new configuration, if loaded, and keep the old configuration */
     MK_STEP_ABANDON,        /* the new workers cannot serve: kill them and keep the old configuration */
     MK_STEP_GIVE_UP_RELOAD, /* the reload takes too long: abort it in any phase and keep the old
-                             * configuration */
+                             * configuration; if `again` is set, a later reload replaces it */
     MK_STEP_HAND_OVER,      /* the new workers serve: tell the old workers to drain */
     MK_STEP_FINISH,         /* the old workers accept no more connections: report the end of the reload */
     MK_STEP_STOP,           /* the last worker has exited: leave the loop */
@@ -45,7 +45,8 @@ struct mk_lifecycle {
     enum mk_lifecycle_step due; /* step due after the last event, independent of the workers; MK_STEP_WAIT:
                                  * none */
     bool again;                 /* another reload was requested and has not begun */
-    bool slow;                  /* the reload takes long: another reload may replace it */
+    unsigned slow;              /* number of periods that the reload has taken */
+    unsigned n_replaced;        /* number of consecutive reloads that later ones have replaced */
     bool late;                  /* the old workers have not confirmed in time that they stopped accepting */
 };
 
@@ -62,7 +63,8 @@ struct mk_lifecycle_workers {
 /* ---- Events ---- */
 
 /* Requests a reload (by the administrator, a plugin or a changed file). A request during a reload is kept
- * until that reload is over; if the reload takes long, the request ends it. */
+ * until that reload is over; if the reload takes long, the request replaces it. Each reload may take twice as long as
+ * the replaced one, so that frequent requests do not prevent a reload that is only slow. */
 void mk_lifecycle_request_reload(struct mk_lifecycle *l);
 /* Call it when the trial process has loaded the configuration, or failed. */
 void mk_lifecycle_trial_done(struct mk_lifecycle *l, bool ok);
@@ -71,7 +73,7 @@ void mk_lifecycle_plugins_prepared(struct mk_lifecycle *l, bool ok);
 void mk_lifecycle_workers_started(struct mk_lifecycle *l, bool ok);
 /* Call it when a worker of the newest set has died before it served. */
 void mk_lifecycle_worker_died_early(struct mk_lifecycle *l);
-/* Call it when the reload takes too long: from now on, another reload may replace it. */
+/* Call it after each period that the reload has taken: the first reload may be replaced after one. */
 void mk_lifecycle_mark_reload_slow(struct mk_lifecycle *l);
 /* Call it when the old workers have had enough time to stop accepting. */
 void mk_lifecycle_old_workers_late(struct mk_lifecycle *l);

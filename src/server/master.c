@@ -28,7 +28,7 @@
 #include "server/workers.h"
 #include "setup/plugins.h"
 
-enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, GIVE_WAY_MS = 2000, CONFIRM_MAX_S = 86400 };
+enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, SLOW_MS = 2000, CONFIRM_MAX_S = 86400 };
 
 struct master {
     const struct mk_master_options *o;
@@ -257,7 +257,9 @@ static void fail_reload(struct master *m)
 /* Aborts a reload that takes so long that the new configuration may never serve. */
 static void give_up_slow_reload(struct master *m)
 {
-    const mk_str error = MK_STR("the new workers do not serve in time: keeping the old configuration");
+    const mk_str error = m->life.again
+                             ? MK_STR("the reload took too long, and was replaced by a later reload")
+                             : MK_STR("the new workers do not serve in time: keeping the old configuration");
     mk_log_warn(&m->log.log, "%.*s", MK_STR_ARG(error));
     mk_config_trial_stop(&m->attempt);
     if (m->other && m->workers.generation == m->other) {
@@ -377,6 +379,8 @@ static void on_reload_timeout(struct mk_timer *t)
     struct master *m = MK_CONTAINER(t, struct master, reload_timer);
     mk_lifecycle_mark_reload_slow(&m->life);
     run_due_steps(m);
+    if (m->life.slow)
+        mk_loop_set_timer(&m->loop, t, SLOW_MS);
 }
 
 static void start_reload_trial(struct master *m)
@@ -393,7 +397,7 @@ static void start_reload_trial(struct master *m)
     if (!mk_config_history_begin(m->history, &m->origin))
         finish_orders(m, &m->orders, false,
                       "the configuration was confirmed, or another rollback has succeeded");
-    mk_loop_set_timer(&m->loop, &m->reload_timer, GIVE_WAY_MS);
+    mk_loop_set_timer(&m->loop, &m->reload_timer, SLOW_MS);
     m->is_tried = false;
     if (mk_config_trial_start(&m->attempt)) /* cannot start a trial process: load the configuration without a
                                              * trial */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`monkey reload`, `confirm`, `rollback`, `configurations`, and the configurations that the server keeps."""
 import contextlib
+import errno
 import http.client
 import json
 import os
@@ -119,6 +120,36 @@ def test_reload_waits_no_longer_than_its_timeout(start):
         assert code == 1 and "not responded in time" in err and time.monotonic() - before < 15
     finally:
         os.kill(worker, signal.SIGCONT)
+
+
+def open_writer(pipe):
+    """Returns None until another process reads the pipe."""
+    try:
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        assert error.errno == errno.ENXIO
+        return None
+
+
+def test_reload_that_hangs_is_replaced_by_the_next(start):
+    """The first reload reads a pipe without a writer."""
+    it = start()
+    pipe = it.folder / "pipe"
+    os.mkfifo(pipe)
+    it.main.write_text(it.main.read_text().replace("Load metrics", "Load metrics\n    Load proxy") +
+                       f"[UPSTREAM]\n    Name app\n    Server 127.0.0.1:9\n    KeyFile {pipe}\n")
+    it.write(2, "[ROUTES]\n    /app proxy http://app\n")
+    results = []
+    first = threading.Thread(target=lambda: results.append(it.run("reload")))
+    first.start()
+    writer = wait_until(lambda: open_writer(pipe), "the first reload")
+    it.reload(3)
+    first.join(SECONDS)
+    os.close(writer)
+    assert it.version == 3
+    (code, out, err), = results
+    assert code == 1 and out == "" and "the reload took too long, and was replaced by a later reload" in err
+    assert "replaced by a later reload" in it.server.log
 
 
 def test_service_manager_learns_why_reload_failed(start, tmp_path):

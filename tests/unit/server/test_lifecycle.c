@@ -296,6 +296,69 @@ static void lifecycle_slow_reload_yields_to_next_in_each_phase(void **state)
     }
 }
 
+static void let_pass(unsigned periods, enum mk_lifecycle_phase phase)
+{
+    while (periods--) {
+        mk_lifecycle_mark_reload_slow(&lifecycle);
+        expect_nothing(phase);
+    }
+}
+
+/* Requests arrive before each reload has finished: a reload that only takes long finishes in the end. */
+static void lifecycle_each_replaced_reload_doubles_the_time_of_the_next(void **state)
+{
+    (void)state;
+    try_reload();
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned periods = 1u << (i < 5 ? i : 5);
+        mk_lifecycle_request_reload(&lifecycle);
+        let_pass(periods - 1, MK_PHASE_TRYING);
+        mk_lifecycle_mark_reload_slow(&lifecycle);
+        expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
+        assert_true(lifecycle.again);
+        expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
+    }
+}
+
+static void fail_trial(void)
+{
+    mk_lifecycle_trial_done(&lifecycle, false);
+    expect(MK_STEP_REJECT, MK_PHASE_SERVING);
+}
+
+static void succeed(void)
+{
+    mk_lifecycle_trial_done(&lifecycle, true);
+    expect(MK_STEP_LOAD, MK_PHASE_TRYING);
+    mk_lifecycle_config_loaded(&lifecycle, true);
+    expect_nothing(MK_PHASE_PREPARING);
+    mk_lifecycle_plugins_prepared(&lifecycle, true);
+    expect(MK_STEP_START_NEW, MK_PHASE_RELOADING);
+    workers.ready = workers.there = workers.wanted;
+    expect(MK_STEP_HAND_OVER, MK_PHASE_HANDING_OVER);
+    expect(MK_STEP_FINISH, MK_PHASE_SERVING);
+}
+
+static void lifecycle_reload_that_ends_resets_the_time_of_the_next(void **state)
+{
+    (void)state;
+    static void (*const ends[])(void) = {fail_trial, succeed};
+    for (size_t i = 0; i < MK_LEN(ends); i++) {
+        setup();
+        try_reload();
+        mk_lifecycle_request_reload(&lifecycle);
+        mk_lifecycle_mark_reload_slow(&lifecycle);
+        expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
+        expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
+        ends[i]();
+        mk_lifecycle_request_reload(&lifecycle);
+        expect(MK_STEP_START_TRIAL, MK_PHASE_TRYING);
+        mk_lifecycle_request_reload(&lifecycle);
+        mk_lifecycle_mark_reload_slow(&lifecycle);
+        expect(MK_STEP_GIVE_UP_RELOAD, MK_PHASE_SERVING);
+    }
+}
+
 static void lifecycle_slow_reload_without_next_continues(void **state)
 {
     (void)state;
@@ -783,6 +846,8 @@ int main(void)
         fixture_test(lifecycle_reload_during_reload_follows_once, setup),
         fixture_test(lifecycle_reload_during_preparation_follows_failure, setup),
         fixture_test(lifecycle_slow_reload_yields_to_next_in_each_phase, setup),
+        fixture_test(lifecycle_each_replaced_reload_doubles_the_time_of_the_next, setup),
+        fixture_test(lifecycle_reload_that_ends_resets_the_time_of_the_next, setup),
         fixture_test(lifecycle_slow_reload_without_next_continues, setup),
         fixture_test(lifecycle_slow_reload_is_given_up_after_death, setup),
         fixture_test(lifecycle_reload_slow_after_death_is_given_up, setup),
