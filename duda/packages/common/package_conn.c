@@ -12,8 +12,9 @@ enum { FIRST_RETRY_MAX_MS = 50, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000, SERV
 /* ---- States ---- */
 
 enum {
-    OPENING = MK_STATE_TO(PACKAGE_CONN_RESOLVING) | MK_STATE_TO(PACKAGE_CONN_CONNECTING) |
-              MK_STATE_TO(PACKAGE_CONN_HANDSHAKE),
+    CONTACTING = MK_STATE_TO(PACKAGE_CONN_RESOLVING) | MK_STATE_TO(PACKAGE_CONN_CONNECTING) |
+                 MK_STATE_TO(PACKAGE_CONN_HANDSHAKE), /* within Timeout */
+    OPENING = CONTACTING | MK_STATE_TO(PACKAGE_CONN_MIGRATING),
     IS_UP = MK_STATE_TO(PACKAGE_CONN_READY) | MK_STATE_TO(PACKAGE_CONN_EXCLUSIVE)
 };
 
@@ -29,8 +30,11 @@ static const struct mk_state_table states = {
                  MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_CONNECTING)),
     MK_STATE_ROW(PACKAGE_CONN_CONNECTING, "connecting",
                  MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_RESOLVING) |
-                     MK_STATE_TO(PACKAGE_CONN_HANDSHAKE) | MK_STATE_TO(PACKAGE_CONN_READY)),
+                     MK_STATE_TO(PACKAGE_CONN_HANDSHAKE) | MK_STATE_TO(PACKAGE_CONN_MIGRATING) |
+                     MK_STATE_TO(PACKAGE_CONN_READY)),
     MK_STATE_ROW(PACKAGE_CONN_HANDSHAKE, "handshake",
+                 MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_READY)),
+    MK_STATE_ROW(PACKAGE_CONN_MIGRATING, "migrating",
                  MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_READY)),
     MK_STATE_ROW(PACKAGE_CONN_READY, "up",
                  MK_STATE_TO(PACKAGE_CONN_DOWN) | MK_STATE_TO(PACKAGE_CONN_EXCLUSIVE)),
@@ -129,7 +133,7 @@ static bool wants_connection(const struct package_conn *conn)
 static uint64_t next_deadline(const struct package_conn *conn)
 {
     uint64_t due = UINT64_MAX;
-    if (package_conn_is_opening(conn))
+    if (is_in_states(conn, CONTACTING))
         due = conn->since_ms + conn->timeout_ms;
     else if (package_conn_is_in_state(conn, PACKAGE_CONN_DOWN) && wants_connection(conn))
         due = conn->retry_ms;
@@ -169,7 +173,7 @@ static void on_timer(struct mk_timer *t)
     uint64_t now = mk_worker_now_ms(conn->worker);
     struct package_request *r;
     conn->timer_ms = 0;
-    if (package_conn_is_opening(conn) && now - conn->since_ms >= conn->timeout_ms)
+    if (is_in_states(conn, CONTACTING) && now - conn->since_ms >= conn->timeout_ms)
         fail_timeout(conn, "it did not respond within Timeout");
     if (conn->sent.first && conn->sent.first->due_ms <= now)
         fail_timeout(conn, "no reply within Timeout");

@@ -18,6 +18,7 @@ enum package_conn_state {
     PACKAGE_CONN_RESOLVING, /* looks up the server */
     PACKAGE_CONN_CONNECTING,
     PACKAGE_CONN_HANDSHAKE, /* connected, not ready yet: authenticates, checks the server */
+    PACKAGE_CONN_MIGRATING, /* connected, not ready yet: changes the database, without a time limit */
     PACKAGE_CONN_READY,
     PACKAGE_CONN_EXCLUSIVE /* up, and reserved for one handler */
 };

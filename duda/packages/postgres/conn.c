@@ -158,7 +158,7 @@ static void start_session(struct postgres_conn *c)
         finish_connect(c);
         return;
     }
-    package_conn_set_state(&c->base, PACKAGE_CONN_HANDSHAKE);
+    package_conn_set_state(&c->base, PACKAGE_CONN_MIGRATING);
     c->migrate = (struct postgres_migration){.all = c->settings->migrations,
                                              .history = {.service = c->settings->migrations_of}};
     if (postgres_migration_start(&c->migrate, c->pg))
@@ -215,11 +215,14 @@ static void continue_connect(struct postgres_conn *c)
  * configuration. */
 static void start_connect(struct postgres_conn *c)
 {
+    enum { HOSTS = 9 };
     const struct postgres_resolver *h = c->hosts;
     const char *names[] = {"options",
                            "fallback_application_name",
                            "client_encoding",
                            "tcp_user_timeout",
+                           "keepalives_idle",
+                           "keepalives_interval",
                            "user",
                            "dbname",
                            "password",
@@ -232,6 +235,8 @@ static void start_connect(struct postgres_conn *c)
                             "monkey",
                             "UTF8",
                             timeout,
+                            "30", /* detects a server that is lost during a migration */
+                            "10",
                             c->settings->user.p,
                             c->settings->server.p,
                             c->settings->password.p,
@@ -240,9 +245,9 @@ static void start_connect(struct postgres_conn *c)
                             h->ports.p,
                             NULL};
     if (h->host_list->n) {
-        names[7] = "host";
-        names[8] = "hostaddr";
-        names[9] = h->host_list->has_ports ? "port" : NULL;
+        names[HOSTS] = "host";
+        names[HOSTS + 1] = "hostaddr";
+        names[HOSTS + 2] = h->host_list->has_ports ? "port" : NULL;
     }
     snprintf(options, sizeof options, "-c statement_timeout=%u%s%s", c->settings->timeout_ms,
              c->settings->test_schema.len ? " -c search_path=" : "",
@@ -459,7 +464,7 @@ static void on_socket_ready(void *ctx, unsigned events)
     }
     if (!PQconsumeInput(c->pg)) {
         package_conn_fail(&c->base, -ECONNRESET, PQerrorMessage(c->pg));
-    } else if (package_conn_is_in_state(&c->base, PACKAGE_CONN_HANDSHAKE)) {
+    } else if (package_conn_is_in_state(&c->base, PACKAGE_CONN_MIGRATING)) {
         continue_migration(c);
     } else {
         read_results(c);

@@ -72,8 +72,7 @@ enum postgres_conn_use {
 enum postgres_cork { POSTGRES_CORK_OFF, POSTGRES_CORK_ON, POSTGRES_CORK_UNSUPPORTED };
 
 struct postgres_conn {
-    struct package_conn
-        base; /* must be first: cast from package_conn. Migrations run in HANDSHAKE, a COPY in EXCLUSIVE */
+    struct package_conn base; /* must be first: cast from package_conn. A COPY runs in EXCLUSIVE */
     const struct postgres_settings *settings;
     struct postgres_resolver *hosts; /* of the database */
     PGconn *pg;

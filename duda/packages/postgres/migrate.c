@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs all migrations in one transaction. An advisory lock makes other workers and machines wait for its
- * end. */
+ * end. Neither has a time limit, so the server itself checks whether the worker still exists: otherwise, the
+ * migration of a dead worker would continue, and keep the lock. */
 #include "migrate.h"
 
 #include <errno.h>
@@ -10,10 +11,14 @@
 
 enum { SERVICE, NUMBER, NAME, CHECKSUM, COLUMNS, TEXT_MAX = 1 << 20 };
 
-/* Adds the columns `service` and `checksum` to tables of earlier versions, which lack them. The number of the
+/* Not all systems support client_connection_check_interval. Adds the columns `service` and `checksum` to
+ * tables of earlier versions, which lack them. The number of the
  * lock is "duda" in ASCII. */
 static const char begin_text[] =
-    "BEGIN; SELECT pg_advisory_xact_lock(1685414753) IS NULL; "
+    "BEGIN; SET LOCAL statement_timeout = 0; "
+    "DO $duda$ BEGIN PERFORM set_config('client_connection_check_interval', '1000', true); "
+    "EXCEPTION WHEN OTHERS THEN NULL; END $duda$; "
+    "SELECT pg_advisory_xact_lock(1685414753) IS NULL; "
     "CREATE TABLE IF NOT EXISTS duda_migrations (service TEXT NOT NULL DEFAULT '', number BIGINT NOT NULL, "
     "name TEXT NOT NULL, checksum TEXT, done TIMESTAMPTZ NOT NULL DEFAULT now(), PRIMARY KEY (service, "
     "number)); "

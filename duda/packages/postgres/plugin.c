@@ -58,7 +58,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "5s",
      .min = 10,
      .max = 3600000,
-     .help = "Timeout for a connection, and for a statement."},
+     .help = "Timeout for a connection, and for a statement; not for migrations."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),

@@ -42,13 +42,20 @@ static struct postgres_conn *find_closed_conn(const struct postgres_pool *b)
     return NULL;
 }
 
+static void open_conn(struct postgres_pool *b, struct postgres_conn *c)
+{
+    package_conn_open(&c->base);
+    if (b->settings->migrations)
+        package_migration_log_start(&b->migration_log);
+}
+
 /* Opens up to n connections. Returns the time of the next attempt, or 0 if none is scheduled. If an attempt
  * fails at once and no connection is up, the waiting statements fail. */
 static uint64_t open_connections(struct postgres_pool *b, unsigned n)
 {
     struct postgres_conn *c;
     while (n-- && (c = find_closed_conn(b))) {
-        package_conn_open(&c->base);
+        open_conn(b, c);
         if (package_conn_is_in_state(&c->base, PACKAGE_CONN_DOWN))
             return c->base.retry_ms;
     }
@@ -121,7 +128,7 @@ static void on_deferred(void *ctx)
 {
     struct postgres_pool *b = ctx;
     if (!b->is_checked)
-        package_conn_open(&b->conns[0].base);
+        open_conn(b, &b->conns[0]);
     b->is_checked = true;
     unsigned n_more = assign_transactions(b); /* first, because they need an idle connection */
     n_more += send_waiting_queries(b);
@@ -567,6 +574,16 @@ static const struct package_conn_ops package_ops = {.section = "POSTGRES",
                                                     .on_timeout = postgres_conn_on_timeout,
                                                     .finish = postgres_conn_finish_request};
 
+static struct package_migration_state get_migration_state(void *ctx)
+{
+    const struct postgres_pool *b = ctx;
+    struct package_migration_state state = {.since_ms = 0};
+    for (unsigned i = 0; i < b->settings->connections && !state.running; i++)
+        if (package_conn_is_in_state(&b->conns[i].base, PACKAGE_CONN_MIGRATING))
+            state = (struct package_migration_state){b->conns[i].migrate.at, b->conns[i].base.since_ms};
+    return state;
+}
+
 int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struct postgres_settings *settings)
 {
     b->sql = (struct duda_sql_db){.ops = &ops, .name = settings->name, .meter = package_meter(w, settings)};
@@ -578,6 +595,13 @@ int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struc
     b->hosts.ctx = b;
     b->deferred = mk_deferred_new(w, on_deferred, b);
     mk_timer_init(&b->timer, on_timer);
+    b->migration_log = (struct package_migration_log){.worker = w,
+                                                      .section = "POSTGRES",
+                                                      .name = settings->name,
+                                                      .service = settings->migrations_of,
+                                                      .get_state = get_migration_state,
+                                                      .ctx = b};
+    package_migration_log_init(&b->migration_log, settings->timeout_ms);
     b->conns = mk_mem_zalloc(settings->connections, sizeof *b->conns);
     if (!b->deferred || !b->conns)
         return -ENOMEM;
@@ -611,4 +635,5 @@ void postgres_pool_close(struct postgres_pool *b)
     mk_mem_free(b->conns);
     mk_deferred_free(b->deferred);
     mk_timer_stop(&b->timer);
+    package_migration_log_stop(&b->migration_log);
 }

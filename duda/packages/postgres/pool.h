@@ -3,6 +3,7 @@
 #ifndef DUDA_POSTGRES_POOL_H
 #define DUDA_POSTGRES_POOL_H
 
+#include "common/package_migration_log.h"
 #include "common/package_wait_queue.h"
 #include "pubsub.h"
 
@@ -19,6 +20,7 @@ struct postgres_pool {
     struct package_wait_queue waiting_transactions; /* transactions that wait for an idle connection */
     uint64_t retry_ms;  /* time of the next connection attempt for waiting requests; 0: none scheduled */
     uint64_t cancel_ms; /* time to cancel abandoned statements; 0: none */
+    struct package_migration_log migration_log;
     bool is_checked;    /* migrations are done, or there are none */
     uint64_t n_cursors; /* opened so far; gives each a unique number */
 };

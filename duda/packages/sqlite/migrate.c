@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <monkey/mem.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 enum { SERVICE, NUMBER, NAME, CHECKSUM };
@@ -16,7 +17,7 @@ struct history {
     char **texts;
     size_t n_texts, cap;
     int rc;
-    bool has_migrated;
+    struct sqlite_migration *migration;
 };
 
 static int exec_sql(sqlite3 *handle, const char *text)
@@ -120,13 +121,12 @@ static void clear_history(struct history *h)
     h->is.n = h->cap = 0;
 }
 
-static int check_history(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all,
-                         char *error, size_t size)
+static int check_history(struct history *h, sqlite3 *handle)
 {
     int rc = read_history(h, handle);
-    if (rc || duda_sql_history_check(&h->is, all) == 0)
+    if (rc || duda_sql_history_check(&h->is, h->migration->all) == 0)
         return rc;
-    snprintf(error, size, "Migrations: %s", h->is.message);
+    snprintf(h->migration->error_text, sizeof h->migration->error_text, "Migrations: %s", h->is.message);
     return SQLITE_ABORT;
 }
 
@@ -149,14 +149,14 @@ static int create_history_table(sqlite3 *handle)
                             "duda_migrations_before; DROP TABLE duda_migrations_before");
 }
 
-static int repair_history(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all)
+static int repair_history(struct history *h, sqlite3 *handle)
 {
     int rc = SQLITE_OK;
     if (h->is.is_adopted)
         rc = exec_with_parameters(
             handle, "UPDATE duda_migrations SET service = ?2 WHERE service = '' AND ?1 = 0 AND ?3 = ?4", 0,
             h->is.service, MK_STR(""), "");
-    for (const struct duda_sql_migration *m = all; m && !rc; m = m->next)
+    for (const struct duda_sql_migration *m = h->migration->all; m && !rc; m = m->next)
         rc = exec_with_parameters(
             handle,
             "UPDATE duda_migrations SET checksum = ?4 WHERE number = ?1 AND service = ?2 AND name = ?3 AND "
@@ -174,11 +174,11 @@ static int refuse_transactions(void *ctx, int action, const char *a, const char 
     return action == SQLITE_TRANSACTION ? SQLITE_DENY : SQLITE_OK;
 }
 
-static int run_migration(struct history *h, sqlite3 *handle, const struct duda_sql_migration *m, char *error,
-                         size_t size)
+static int run_migration(struct history *h, sqlite3 *handle, const struct duda_sql_migration *m)
 {
     bool is_refused = false;
-    h->has_migrated = true;
+    h->migration->has_migrated = true;
+    atomic_store(&h->migration->running, m);
     sqlite3_set_authorizer(handle, refuse_transactions, &is_refused);
     int rc = exec_sql(handle, m->text.p);
     sqlite3_set_authorizer(handle, NULL, NULL);
@@ -187,20 +187,19 @@ static int run_migration(struct history *h, sqlite3 *handle, const struct duda_s
             handle, "INSERT INTO duda_migrations (number, service, name, checksum) VALUES (?1, ?2, ?3, ?4)",
             m->number, h->is.service, m->name, m->checksum);
     if (rc)
-        snprintf(error, size, "%s: %s", m->name.p,
+        snprintf(h->migration->error_text, sizeof h->migration->error_text, "%s: %s", m->name.p,
                  is_refused ? DUDA_SQL_MIGRATION_HAS_COMMIT : sqlite3_errmsg(handle));
     return rc;
 }
 
-static int run_migrations(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all,
-                          char *error, size_t size)
+static int run_migrations(struct history *h, sqlite3 *handle)
 {
     clear_history(h);
     int rc = create_history_table(handle);
-    rc = rc ? rc : check_history(h, handle, all, error, size);
-    rc = rc ? rc : repair_history(h, handle, all);
+    rc = rc ? rc : check_history(h, handle);
+    rc = rc ? rc : repair_history(h, handle);
     for (const struct duda_sql_migration *m = rc ? NULL : h->is.pending; m && !rc; m = m->next)
-        rc = run_migration(h, handle, m, error, size);
+        rc = run_migration(h, handle, m);
     return rc;
 }
 
@@ -209,34 +208,31 @@ static bool is_migration_done(const struct history *h)
     return h->is.n && !h->is.pending && !h->is.is_adopted && !h->is.lacks_checksums;
 }
 
-static int migrate_in_transaction(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all,
-                                  char *error, size_t size)
+static int migrate_in_transaction(struct history *h, sqlite3 *handle)
 {
-    int rc = check_history(h, handle, all, error, size);
+    int rc = check_history(h, handle);
     if (rc || is_migration_done(h))
         return rc;
     rc = exec_sql(handle, "BEGIN IMMEDIATE");
     if (rc)
         return rc;
-    rc = run_migrations(h, handle, all, error, size);
+    rc = run_migrations(h, handle);
     rc = rc ? rc : exec_sql(handle, "COMMIT");
     if (rc && !sqlite3_get_autocommit(handle))
         exec_sql(handle, "ROLLBACK");
     return rc;
 }
 
-int sqlite_migrate(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, bool *has_migrated,
-                   char *error, size_t size)
+int sqlite_migrate(struct sqlite_migration *u, sqlite3 *handle)
 {
-    *has_migrated = false;
-    if (!all)
+    if (!u->all)
         return SQLITE_OK;
     struct history *h = mk_mem_zalloc(1, sizeof *h);
     if (!h)
         return SQLITE_NOMEM;
-    h->is.service = service.p ? service : MK_STR("");
-    int rc = migrate_in_transaction(h, handle, all, error, size);
-    *has_migrated = h->has_migrated;
+    h->migration = u;
+    h->is.service = u->service.p ? u->service : MK_STR("");
+    int rc = migrate_in_transaction(h, handle);
     clear_history(h);
     mk_mem_free(h);
     return rc;

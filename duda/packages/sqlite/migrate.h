@@ -6,9 +6,16 @@
 #include <duda/sql_backend.h>
 #include <sqlite3.h>
 
-/* Runs the missing migrations in one transaction, and sets *has_migrated if there were any. Returns SQLite's
- * result code; on failure, `error` says which migration failed and why. */
-int sqlite_migrate(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, bool *has_migrated,
-                   char *error, size_t size);
+/* Zero it, and set `all` and `service`. */
+struct sqlite_migration {
+    const struct duda_sql_migration *all;
+    mk_str service;
+    _Atomic(const struct duda_sql_migration *) running; /* any thread may read it; NULL: none yet */
+    bool has_migrated;
+    char error_text[300]; /* which migration failed and why; empty: see SQLite's error */
+};
+
+/* Runs the missing migrations in one transaction. Blocks. Returns SQLite's result code. */
+int sqlite_migrate(struct sqlite_migration *u, sqlite3 *handle);
 
 #endif

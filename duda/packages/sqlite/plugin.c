@@ -45,7 +45,7 @@ static const struct mk_conf_key keys[] = {
      .default_value = "5s",
      .min = 10,
      .max = 3600000,
-     .help = "Timeout for a statement, and for a lock of the file."},
+     .help = "Timeout for a statement, and for a lock of the file; not for migrations."},
     {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),

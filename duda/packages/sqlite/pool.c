@@ -102,8 +102,9 @@ static void rollback_abandoned_transaction(struct sqlite_slot *slot);
 static void log_open_failure(struct sqlite_pool *b, const struct sqlite_slot *slot)
 {
     bool is_down = !slot->session.handle;
-    if (is_down && !b->is_reported)
-        mk_worker_log(b->worker, MK_LOG_ERROR, "%s: %s", b->settings->file.p, slot->session.rows.message);
+    if (is_down && !b->is_reported) /* a worker that stops interrupts its migration */
+        mk_worker_log(b->worker, b->is_closing ? MK_LOG_INFO : MK_LOG_ERROR, "%s: %s", b->settings->file.p,
+                      slot->session.rows.message);
     b->is_reported = is_down;
 }
 
@@ -130,6 +131,9 @@ static void on_job_done(void *ctx)
 static int submit_job(struct sqlite_slot *slot, struct sqlite_job *job)
 {
     slot->job = job;
+    slot->since_ms = mk_worker_now_ms(slot->pool->worker);
+    if (slot->pool->settings->migrations && !slot->session.handle)
+        package_migration_log_start(&slot->pool->migration_log);
     int e = job ? mk_thread_pool_submit(slot->pool->threads, run_job, on_job_done, slot) : -ENOMEM;
     if (e) {
         slot->job = NULL;
@@ -316,12 +320,33 @@ static int check_migrations(struct sqlite_pool *b)
     return e;
 }
 
+static struct package_migration_state get_migration_state(void *ctx)
+{
+    const struct sqlite_pool *b = ctx;
+    struct package_migration_state state = {.since_ms = 0};
+    for (unsigned i = 0; i < b->settings->threads && !state.running; i++) {
+        const struct sqlite_slot *slot = &b->slots[i];
+        if (!slot->job || !atomic_load(&slot->session.is_migrating))
+            continue;
+        state.running = atomic_load(&slot->session.migration.running);
+        state.since_ms = slot->since_ms;
+    }
+    return state;
+}
+
 int sqlite_pool_open(struct sqlite_pool *b, struct mk_worker *w, const struct sqlite_settings *settings)
 {
     b->sql = (struct duda_sql_db){.ops = &ops, .name = settings->name, .meter = package_meter(w, settings)};
     b->settings = settings;
     b->worker = w;
     package_wait_queue_init(&b->waiters);
+    b->migration_log = (struct package_migration_log){.worker = w,
+                                                      .section = "SQLITE",
+                                                      .name = settings->name,
+                                                      .service = settings->migrations_of,
+                                                      .get_state = get_migration_state,
+                                                      .ctx = b};
+    package_migration_log_init(&b->migration_log, settings->timeout_ms);
     b->threads = mk_thread_pool_new(w, settings->threads, settings->threads);
     b->slots = mk_mem_zalloc(settings->threads, sizeof *b->slots);
     if (!b->threads || !b->slots)
@@ -336,9 +361,11 @@ int sqlite_pool_open(struct sqlite_pool *b, struct mk_worker *w, const struct sq
 
 void sqlite_pool_close(struct sqlite_pool *b)
 {
+    b->is_closing = true;
     for (unsigned i = 0; b->slots && i < b->settings->threads; i++)
-        atomic_store(&b->slots[i].session.is_cancelled, true);
+        atomic_store(&b->slots[i].session.is_closing, true);
     mk_thread_pool_free(b->threads);
+    package_migration_log_stop(&b->migration_log);
     for (unsigned i = 0; b->slots && i < b->settings->threads; i++) {
         sqlite_session_close(&b->slots[i].session);
         duda_sql_rows_free(&b->slots[i].session.rows);

@@ -5,6 +5,7 @@
 
 #include <monkey/worker.h>
 
+#include "common/package_migration_log.h"
 #include "common/package_wait_queue.h"
 #include "session.h"
 
@@ -16,6 +17,7 @@ struct sqlite_slot {
     struct sqlite_pool *pool;
     struct sqlite_slot *next; /* next free slot */
     struct sqlite_job *job;   /* job that a thread runs; NULL: none */
+    uint64_t since_ms;        /* start of the job */
     bool in_transaction, ends;
 };
 
@@ -26,7 +28,8 @@ struct sqlite_pool {
     struct mk_thread_pool *threads;
     struct sqlite_slot *slots, *free;
     struct package_wait_queue waiters; /* handlers that wait for a session */
-    bool is_reported;
+    struct package_migration_log migration_log;
+    bool is_reported, is_closing;
     uint64_t n_cursors; /* opened so far; gives each a unique number */
 };
 

@@ -71,11 +71,15 @@ static void set_sqlite_error(struct sqlite_session *s, int rc)
 static int should_interrupt_statement(void *ctx)
 {
     const struct sqlite_session *s = ctx;
+    if (atomic_load_explicit(&s->is_closing, memory_order_relaxed))
+        return true;
+    if (atomic_load_explicit(&s->is_migrating, memory_order_relaxed))
+        return false;
     return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || mk_clock_ms() >= s->due_ms;
 }
 
 /* Called while another connection has locked the file: waits, unless the handler was cancelled or the timeout
- * has passed. */
+ * has passed. A migration waits as long as another one takes. */
 static int on_locked_file(void *ctx, int n)
 {
     if (should_interrupt_statement(ctx))
@@ -120,28 +124,38 @@ static int open_database_file(struct sqlite_session *s)
 
 /* Reopens the file afterwards, because settings that migrations leave in their connection, such as a PRAGMA,
  * must not affect handlers. */
-static int migrate_database(struct sqlite_session *s, char *error_text, size_t size)
+static int migrate_and_reopen(struct sqlite_session *s)
 {
-    bool has_migrated = false;
-    int rc = sqlite_migrate(s->handle, s->settings->migrations, s->settings->migrations_of, &has_migrated,
-                            error_text, size);
-    if (rc || !has_migrated)
+    int rc = sqlite_migrate(&s->migration, s->handle);
+    if (rc || !s->migration.has_migrated)
         return rc;
     sqlite3_close_v2(s->handle);
     s->handle = NULL;
     return open_database_file(s);
 }
 
+/* The statement that has caused the migration gets its whole timeout afterwards. */
+static int migrate_database(struct sqlite_session *s)
+{
+    s->migration =
+        (struct sqlite_migration){.all = s->settings->migrations, .service = s->settings->migrations_of};
+    atomic_store(&s->is_migrating, s->migration.all != NULL);
+    int rc = migrate_and_reopen(s);
+    atomic_store(&s->is_migrating, false);
+    s->due_ms = mk_clock_ms() + s->settings->timeout_ms;
+    return rc;
+}
+
 static bool open_session(struct sqlite_session *s)
 {
-    char error_text[240] = "";
+    s->migration.error_text[0] = 0;
     int rc = open_database_file(s);
-    rc = rc ? rc : migrate_database(s, error_text, sizeof error_text);
+    rc = rc ? rc : migrate_database(s);
     rc = rc ? rc : sqlite3_set_authorizer(s->handle, sqlite_authorizer_check, s);
     if (!rc)
         return true;
-    if (error_text[0])
-        set_session_error(s, sqlite_rc_to_errno(rc & 0xff, rc), error_text);
+    if (s->migration.error_text[0])
+        set_session_error(s, sqlite_rc_to_errno(rc & 0xff, rc), s->migration.error_text);
     else
         set_sqlite_error(s, rc);
     sqlite_session_close(s);
@@ -448,6 +462,16 @@ static void run_statement(struct sqlite_session *s, mk_str text, const struct du
     check_no_open_transaction(s);
 }
 
+/* Returns whether the handler has left during the migration, which may take hours: its statement must not run
+ * that late. */
+static bool was_cancelled_meanwhile(struct sqlite_session *s)
+{
+    if (!atomic_load(&s->is_cancelled))
+        return false;
+    set_session_error(s, -ECANCELED, "the handler was cancelled");
+    return true;
+}
+
 void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str text,
                         const struct duda_sql_value *values, size_t n)
 {
@@ -460,7 +484,7 @@ void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str te
     if (s->is_changed && s->handle && sqlite3_get_autocommit(s->handle) && use != SQLITE_USE_TRANSACTION)
         sqlite_session_close(s);
     s->use = use;
-    if (!s->handle && !open_session(s))
+    if (!s->handle && (!open_session(s) || was_cancelled_meanwhile(s)))
         return;
     if (!text.len && use == SQLITE_USE_INTERNAL)
         return;

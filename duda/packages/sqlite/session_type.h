@@ -7,6 +7,8 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "migrate.h"
+
 enum { SQLITE_STMT_CACHE_SIZE = 32, SQLITE_CURSORS_MAX = 8 };
 
 struct sqlite_settings {
@@ -48,12 +50,15 @@ struct sqlite_session {
     struct sqlite_cached_stmt cached_stmts[SQLITE_STMT_CACHE_SIZE];
     struct sqlite_cursor cursors[SQLITE_CURSORS_MAX];
     uint64_t n_used, due_ms;
-    atomic_bool is_cancelled; /* set by the loop: interrupt the running statement */
-    bool must_roll_back;      /* roll back before the next statement */
-    enum sqlite_use use;      /* context of the running statement */
-    bool is_read_only;        /* the transaction may not write */
-    bool is_changed;          /* a transaction changed the session: reopen it afterwards */
-    bool is_uncached;         /* is_uncached of the statement that is being prepared */
+    atomic_bool is_cancelled; /* set by the loop: interrupt the running statement, but no migration */
+    atomic_bool is_closing;   /* set by the loop: interrupt everything */
+    atomic_bool is_migrating; /* set by the thread: migrations have no time limit */
+    struct sqlite_migration migration;
+    bool must_roll_back; /* roll back before the next statement */
+    enum sqlite_use use; /* context of the running statement */
+    bool is_read_only;   /* the transaction may not write */
+    bool is_changed;     /* a transaction changed the session: reopen it afterwards */
+    bool is_uncached;    /* is_uncached of the statement that is being prepared */
     bool is_vacuum;
     const char *refusal; /* why the authorizer has denied the statement */
     struct duda_sql_rows rows;

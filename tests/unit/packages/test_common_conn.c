@@ -14,6 +14,7 @@ static void reach(struct package_conn *conn, enum package_conn_state to)
     static const enum package_conn_state before[] = {[PACKAGE_CONN_RESOLVING] = PACKAGE_CONN_DOWN,
                                                      [PACKAGE_CONN_CONNECTING] = PACKAGE_CONN_DOWN,
                                                      [PACKAGE_CONN_HANDSHAKE] = PACKAGE_CONN_CONNECTING,
+                                                     [PACKAGE_CONN_MIGRATING] = PACKAGE_CONN_CONNECTING,
                                                      [PACKAGE_CONN_READY] = PACKAGE_CONN_HANDSHAKE,
                                                      [PACKAGE_CONN_EXCLUSIVE] = PACKAGE_CONN_READY};
     if (to == PACKAGE_CONN_DOWN)
@@ -46,10 +47,11 @@ static bool may_move(enum package_conn_state from, enum package_conn_state to)
 static void conn_state_machine_allows_only_listed_transitions(void **state)
 {
     static const char *const allowed[] = {
-        /* to:                      DRCGUE */
-        [PACKAGE_CONN_DOWN] = "011000",       [PACKAGE_CONN_RESOLVING] = "101000",
-        [PACKAGE_CONN_CONNECTING] = "110110", [PACKAGE_CONN_HANDSHAKE] = "100010",
-        [PACKAGE_CONN_READY] = "100001",      [PACKAGE_CONN_EXCLUSIVE] = "100010"};
+        /* to:                      DRCGMUE */
+        [PACKAGE_CONN_DOWN] = "0110000",       [PACKAGE_CONN_RESOLVING] = "1010000",
+        [PACKAGE_CONN_CONNECTING] = "1101110", [PACKAGE_CONN_HANDSHAKE] = "1000010",
+        [PACKAGE_CONN_MIGRATING] = "1000010",  [PACKAGE_CONN_READY] = "1000001",
+        [PACKAGE_CONN_EXCLUSIVE] = "1000010"};
     (void)state;
     for (int from = PACKAGE_CONN_DOWN; from <= PACKAGE_CONN_EXCLUSIVE; from++)
         for (int to = PACKAGE_CONN_DOWN; to <= PACKAGE_CONN_EXCLUSIVE; to++) {
@@ -64,8 +66,8 @@ static void conn_state_distinguishes_attempt_from_connection(void **state)
     for (int i = PACKAGE_CONN_DOWN; i <= PACKAGE_CONN_EXCLUSIVE; i++) {
         struct package_conn conn = {.ops = &ops};
         reach(&conn, (enum package_conn_state)i);
-        bool opens =
-            i == PACKAGE_CONN_RESOLVING || i == PACKAGE_CONN_CONNECTING || i == PACKAGE_CONN_HANDSHAKE;
+        bool opens = i == PACKAGE_CONN_RESOLVING || i == PACKAGE_CONN_CONNECTING ||
+                     i == PACKAGE_CONN_HANDSHAKE || i == PACKAGE_CONN_MIGRATING;
         assert_int_equal(package_conn_is_opening(&conn), opens);
         assert_int_equal(package_conn_is_ready(&conn),
                          i == PACKAGE_CONN_READY || i == PACKAGE_CONN_EXCLUSIVE);
@@ -108,6 +110,19 @@ static void conn_handshake_shares_timeout_of_attempt(void **state)
     assert_int_equal(link_.state.current, PACKAGE_CONN_HANDSHAKE);
     pass(1);
     assert_int_equal(link_.state.current, PACKAGE_CONN_DOWN);
+}
+
+static void conn_migration_has_no_timeout(void **state)
+{
+    (void)state;
+    package_conn_open(&link_);
+    pass(TIMEOUT - 1);
+    package_conn_set_state(&link_, PACKAGE_CONN_MIGRATING);
+    pass(100ul * TIMEOUT);
+    assert_int_equal(link_.state.current, PACKAGE_CONN_MIGRATING);
+    assert_int_equal(n_late, 0);
+    package_conn_mark_ready(&link_);
+    assert_int_equal(n_ups, 1);
 }
 
 static void conn_ready_may_stay_idle(void **state)
@@ -416,6 +431,7 @@ int main(void)
         fixture_test(conn_open_starts_one_attempt_at_a_time, setup, teardown),
         fixture_test(conn_attempt_times_out, setup, teardown),
         fixture_test(conn_handshake_shares_timeout_of_attempt, setup, teardown),
+        fixture_test(conn_migration_has_no_timeout, setup, teardown),
         fixture_test(conn_ready_may_stay_idle, setup, teardown),
         fixture_test(conn_attempts_back_off_up_to_a_second, setup, teardown),
         fixture_test(conn_back_off_has_jitter_of_at_most_half, setup, teardown),
