@@ -57,7 +57,7 @@ bool mk_backend_open(struct mk_pool *p, struct mk_backend *o, const struct mk_up
     struct mk_thread_pool **threads = o->total ? &p->host_threads : &p->threads;
     o->pool = p;
     o->server = s;
-    o->mode = &mk_upstream_stats_health(&p->stats, s->stats_slot)->mode;
+    o->mode = &p->stats.admin[s->stats_slot].mode;
     o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
     mk_list_init(&o->idle);
     mk_list_init(&o->lent);

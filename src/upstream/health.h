@@ -12,6 +12,11 @@ static inline struct mk_upstream_stats_health *mk_health_shared(const struct mk_
     return mk_upstream_stats_health(&s->upstream->all->stats, s->stats_slot);
 }
 
+static inline const struct mk_upstream_stats_admin *mk_health_admin(const struct mk_upstream_server *s)
+{
+    return &s->upstream->all->stats.admin[s->stats_slot];
+}
+
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms);
 /* Is the server down because of health checks, not just failed requests? Such a server is not tried even if
  * all servers are down. Ignores checks that the current configuration has disabled: shared memory outlives a
@@ -25,12 +30,12 @@ static inline bool mk_health_is_check_failed(const struct mk_upstream_server *s)
 uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms);
 static inline enum mk_server_mode mk_health_mode(const struct mk_upstream_server *s)
 {
-    return (enum mk_server_mode)__atomic_load_n(&mk_health_shared(s)->mode, __ATOMIC_RELAXED);
+    return (enum mk_server_mode)__atomic_load_n(&mk_health_admin(s)->mode, __ATOMIC_RELAXED);
 }
 /* The weight in the configuration, or the one that the administrator has set. */
 static inline unsigned mk_health_full_weight(const struct mk_upstream_server *s)
 {
-    unsigned set = __atomic_load_n(&mk_health_shared(s)->weight, __ATOMIC_RELAXED);
+    unsigned set = __atomic_load_n(&mk_health_admin(s)->weight, __ATOMIC_RELAXED);
     return set ? set : s->weight;
 }
 /* The server's weight in thousandths; reduced during slow start. */

@@ -8,7 +8,7 @@
 
 /* ---- pool_lifecycle.c ---- */
 
-int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all);
+int mk_pool_start(struct mk_pool **out, struct mk_worker *w, struct mk_upstreams *all);
 /* Call it when the worker begins to drain: ends discovery and health checks, which the worker that replaces it runs. */
 void mk_pool_drain(struct mk_pool *p);
 void mk_pool_stop(struct mk_pool *p);

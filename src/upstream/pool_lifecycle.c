@@ -111,11 +111,25 @@ static void sweep_host(struct mk_backend_set *g)
         mk_pool_schedule_sweep(g->pool);
 }
 
+/* A draining worker obeys the changes of the administrator to the configuration that now serves, as its other
+ * workers do: it closes the servers that a reload or a command has removed. */
+static void follow_serving_config(struct mk_pool *p)
+{
+    struct mk_upstreams *all = p->upstreams;
+    if (!mk_upstream_stats_follow(&all->stats, &all->former))
+        return;
+    p->stats.admin = all->stats.admin;
+    for (unsigned i = 0; i < all->n_servers; i++)
+        p->backends[i].mode = &p->stats.admin[p->backends[i].server->stats_slot].mode;
+}
+
 static void sweep_pool(struct mk_timer *t)
 {
     struct mk_pool *p = MK_CONTAINER(t, struct mk_pool, timer);
     bool has_more = false;
     p->sweeps_at_ms = 0;
+    if (mk_worker_is_draining(p->worker))
+        follow_serving_config(p);
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         struct mk_backend *o = &p->backends[i];
         has_more |= mk_server_control_sweep(o) || o->server->is_spare;
@@ -170,7 +184,7 @@ static int open_pool(struct mk_pool *p)
     return ok && watch_wake_fd(p) && mk_discovery_start(p, &p->discovery) ? 0 : -ENOMEM;
 }
 
-int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all)
+int mk_pool_start(struct mk_pool **out, struct mk_worker *w, struct mk_upstreams *all)
 {
     struct mk_pool *p = mk_mem_zalloc(1, sizeof *p);
     *out = p;
@@ -197,6 +211,8 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
 void mk_pool_drain(struct mk_pool *p)
 {
     mk_discovery_drain(p->discovery);
+    mk_upstream_stats_drain(&p->stats, &p->upstreams->former);
+    follow_serving_config(p);
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         mk_health_check_stop(p->backends[i].check);
         p->backends[i].check = NULL;

@@ -53,7 +53,7 @@ struct mk_client_share_cache {
 
 struct mk_pool {
     struct mk_worker *worker;
-    const struct mk_upstreams *upstreams;
+    struct mk_upstreams *upstreams;
     struct mk_upstream_stats stats;
     struct mk_conn_limit limit;
     unsigned row;                /* index of this worker's row in the connection limit, and in the counts of

@@ -70,8 +70,10 @@ static bool is_still_discovered(const struct mk_upstreams *all, const struct mk_
 {
     const struct mk_upstream_stats_health *h = mk_health_shared(s);
     const struct mk_added_server *a = &all->control->of[s->stats_slot];
+    const struct mk_upstream_stats_admin *before =
+        mk_upstream_stats_former_admin(&all->stats, &all->former, s->stats_slot);
     return LOAD(&all->control->is_used) && h->key == all->plan.keys[s->stats_slot] &&
-           LOAD(&h->mode) < MK_SERVER_REMOVED && !(LOAD(&a->version) & 1) &&
+           LOAD(&before->mode) < MK_SERVER_REMOVED && !(LOAD(&a->version) & 1) &&
            find_source(s->upstream, a->source) && !find_server_by_name(s->upstream, mk_str_from_c(a->name));
 }
 
@@ -398,10 +400,11 @@ static void set_mode(const struct command *c, const struct mk_upstream_server *s
                      unsigned weight)
 {
     struct mk_upstream_stats_health *h = mk_health_shared(s);
-    bool is_new = mode == MK_SERVER_ENABLED && LOAD(&h->mode) != MK_SERVER_ENABLED;
+    bool is_new = mode == MK_SERVER_ENABLED && mk_health_mode(s) != MK_SERVER_ENABLED;
     if (is_new)
         STORE(&h->up_since_ms, mk_clock_ms()); /* SlowStart */
-    mk_upstream_stats_set_mode(&c->pool->stats, s->stats_slot, mode, weight ? weight : LOAD(&h->weight));
+    mk_upstream_stats_set_mode(&c->pool->stats, s->stats_slot, mode,
+                               weight ? weight : LOAD(&mk_health_admin(s)->weight));
     mk_stat_hide(c->pool->stats.registry, h->series, false);
     broadcast_change(c->pool, s);
 }
@@ -439,7 +442,8 @@ static void fill_vacant(const struct command *c, struct mk_upstream_server *s)
     unsigned weight = c->weight ? c->weight : 1;
     STORE(&a->version, LOAD(&a->version) | 1); /* odd already: its writer died */
     STORE(&c->pool->upstreams->control->is_used, 1);
-    *h = (struct mk_upstream_stats_health){.key = h->key, .mode = MK_SERVER_VACANT};
+    *h = (struct mk_upstream_stats_health){.key = h->key};
+    mk_upstream_stats_set_mode(stats, s->stats_slot, MK_SERVER_VACANT, 0);
     memset(a->name, 0, sizeof a->name);
     memcpy(a->name, c->server.p, c->server.len);
     a->weight = weight;

@@ -81,6 +81,7 @@ bool mk_upstream_stats_init(struct mk_upstream_stats *s, struct mk_config *confi
 {
     s->registry = mk_config_statistics(config);
     s->memory = mk_config_shared(config, "upstream/health", sizeof *s->memory);
+    s->admin = s->memory ? s->memory->admin[0] : NULL;
     s->table = s->registry ? mk_stat_register_table(s->registry, &table) : 0;
     return s->registry && s->memory;
 }
@@ -92,8 +93,7 @@ static bool is_series_used(const struct mk_upstream_stats *s, uint32_t series)
     unsigned n = __atomic_load_n(&s->memory->n, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; i < n; i++) {
         const struct mk_upstream_stats_health *h = &s->memory->of[i];
-        if (h->key && !h->is_hidden && h->series == series &&
-            __atomic_load_n(&h->mode, __ATOMIC_RELAXED) < MK_SERVER_REMOVED)
+        if (h->key && !h->is_hidden && h->series == series && LOAD(&s->admin[i].mode) < MK_SERVER_REMOVED)
             return true;
     }
     return false;
@@ -220,24 +220,36 @@ void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned sl
 void mk_upstream_stats_set_mode(const struct mk_upstream_stats *s, unsigned slot, enum mk_server_mode mode,
                                 unsigned weight)
 {
-    struct mk_upstream_stats_health *health = mk_upstream_stats_health(s, slot);
     uint64_t *cells = mk_upstream_stats_shared(s, slot);
-    __atomic_store_n(&health->weight, weight, __ATOMIC_RELAXED);
-    __atomic_store_n(&health->mode, mode, __ATOMIC_RELEASE);
+    __atomic_store_n(&s->admin[slot].weight, weight, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->admin[slot].mode, mode, __ATOMIC_RELEASE);
     if (weight && cells)
         mk_stat_set(&cells[MK_UPSTREAM_STATS_WEIGHT], weight);
+}
+
+static struct mk_upstream_stats_admin *admin_of(const struct mk_upstream_stats *s, uint64_t serial)
+{
+    return s->memory->admin[serial & 1];
+}
+
+const struct mk_upstream_stats_admin *
+mk_upstream_stats_former_admin(const struct mk_upstream_stats *s,
+                               const struct mk_upstream_stats_snapshot *former, unsigned slot)
+{
+    return &admin_of(s, former->serial - 1)[slot];
 }
 
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former)
 {
     former->serial = ++s->memory->n_published;
     former->pid = (uint32_t)getpid();
+    s->admin = admin_of(s, former->serial);
+    memcpy(s->admin, admin_of(s, former->serial - 1), sizeof s->memory->admin[0]);
     for (unsigned i = 0; i < s->memory->n; i++) {
         const uint64_t *cells = mk_upstream_stats_shared(s, i);
         former->of[i].is_hidden = s->memory->of[i].is_hidden;
+        former->of[i].is_vacant = s->admin[i].mode >= MK_SERVER_REMOVED;
         former->of[i].max = s->memory->of[i].max;
-        former->of[i].mode = s->memory->of[i].mode;
-        former->of[i].weight_set = s->memory->of[i].weight;
         former->of[i].series = s->memory->of[i].series;
         former->of[i].backup = cells ? (uint32_t)cells[MK_UPSTREAM_STATS_BACKUP] : 0;
         former->of[i].weight = cells ? (uint32_t)cells[MK_UPSTREAM_STATS_WEIGHT] : 0;
@@ -246,20 +258,47 @@ void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stat
         former->of[i].is_hidden = true;
 }
 
+/* A server that was added in the meantime keeps its values. */
+static void restore_slot(const struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former,
+                         unsigned slot)
+{
+    uint32_t weight = LOAD(&s->admin[slot].weight);
+    if (former->of[slot].is_vacant && LOAD(&s->admin[slot].mode) < MK_SERVER_REMOVED)
+        return;
+    if (former->of[slot].series)
+        s->memory->of[slot].series = former->of[slot].series;
+    mk_upstream_stats_set_server(s, slot, former->of[slot].backup, weight ? weight : former->of[slot].weight,
+                                 former->of[slot].max);
+    set_slot_hidden(s, slot, former->of[slot].is_hidden);
+}
+
 void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former)
 {
     /* A worker that frees its copy of a configuration restores nothing. */
     bool is_ours = former->pid == (uint32_t)getpid();
     if (!former->serial || !is_ours || s->memory->n_published != former->serial)
         return;
-    for (unsigned i = 0; i < s->memory->n; i++) {
-        if (former->of[i].series)
-            s->memory->of[i].series = former->of[i].series;
-        mk_upstream_stats_set_server(s, i, former->of[i].backup, former->of[i].weight, former->of[i].max);
-        mk_upstream_stats_set_mode(s, i, (enum mk_server_mode)former->of[i].mode, former->of[i].weight_set);
-        set_slot_hidden(s, i, former->of[i].is_hidden);
-    }
+    s->admin = admin_of(s, former->serial - 1);
+    for (unsigned i = 0; i < s->memory->n; i++)
+        restore_slot(s, former, i);
     s->memory->n_published--; /* the configuration before this one is the latest again */
+}
+
+void mk_upstream_stats_drain(const struct mk_upstream_stats *s,
+                             const struct mk_upstream_stats_snapshot *former)
+{
+    uint64_t latest = LOAD(&s->memory->n_published);
+    if (latest != former->serial)
+        __atomic_store_n(&s->memory->n_served, latest, __ATOMIC_RELAXED);
+}
+
+bool mk_upstream_stats_follow(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former)
+{
+    uint64_t serial = LOAD(&s->memory->n_served);
+    if (serial <= former->serial)
+        return false;
+    s->admin = admin_of(s, serial);
+    return true;
 }
 
 /* ---- Workers ---- */

@@ -79,18 +79,26 @@ struct mk_upstream_stats_health {
     uint32_t max;                     /* connection limit in the active configuration; 0: none */
     uint32_t is_hidden;               /* not in the active configuration */
     uint32_t series;                  /* index of the backend's statistics series; 0: none */
-    uint32_t mode;                    /* enum mk_server_mode */
     uint64_t ejected_until_ms;        /* 0: never ejected */
     uint64_t counted_since_ms;        /* start of OutlierInterval */
     uint32_t responses, errors;       /* since then */
     uint32_t ejections;               /* in a row */
-    uint32_t weight; /* weight that the administrator has set; 0: that of the configuration */
+};
+
+/* What the administrator has decided about the server in a slot. Unlike health, it belongs to a configuration: until a
+ * new configuration serves, the changes of its predecessor apply, and they still apply if it never does. */
+struct mk_upstream_stats_admin {
+    uint32_t mode;   /* enum mk_server_mode */
+    uint32_t weight; /* 0: that of the configuration */
 };
 
 struct mk_upstream_stats_memory {
     uint64_t n_published; /* number of configurations published so far */
+    uint64_t n_served;    /* number of the last one that has replaced another */
     uint32_t n;           /* slots used so far */
     struct mk_upstream_stats_health of[MK_UPSTREAM_SERVERS];
+    struct mk_upstream_stats_admin
+        admin[2][MK_UPSTREAM_SERVERS]; /* of configurations with even and odd numbers */
     uint32_t idle[MK_UPSTREAM_SERVERS]
                  [MK_UPSTREAM_WORKERS]; /* idle connections per worker, indexed by the worker's row in the
                                          * connection limit */
@@ -100,6 +108,7 @@ struct mk_upstream_stats {
     struct mk_stat_registry *registry;
     unsigned table;
     struct mk_upstream_stats_memory *memory;
+    struct mk_upstream_stats_admin *admin; /* of this configuration, by slot */
 };
 
 /* Slots that a configuration will use once it is active. */
@@ -112,7 +121,7 @@ struct mk_upstream_stats_snapshot {
     uint64_t serial; /* number of that configuration, from 1; 0: not published */
     uint32_t pid;    /* pid of the master */
     struct {
-        uint32_t is_hidden, backup, weight, max, mode, weight_set, series;
+        uint32_t is_hidden, is_vacant, backup, weight, max, series;
     } of[MK_UPSTREAM_SERVERS];
 };
 
@@ -144,11 +153,22 @@ uint64_t mk_upstream_stats_server_id(const struct mk_hash_key *key, mk_str upstr
 void mk_upstream_stats_hide_series(const struct mk_upstream_stats *s, uint32_t series);
 /* Master only: hides the slot of a backend that is no longer in the configuration. */
 void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
-/* Master only: saves the state before a new configuration is published. */
+/* Master only: saves the state before a new configuration is published, and gives that configuration a copy of what the
+ * administrator has decided. */
 void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former);
 /* Master only: restores that state when the configuration is discarded without having become active. If
  * another configuration was published since then, does nothing. */
 void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former);
+/* What the administrator had decided before the configuration was published. */
+const struct mk_upstream_stats_admin *
+mk_upstream_stats_former_admin(const struct mk_upstream_stats *s,
+                               const struct mk_upstream_stats_snapshot *former, unsigned slot);
+/* In a worker whose configuration was published with `former`. Call it when the worker begins to drain. */
+void mk_upstream_stats_drain(const struct mk_upstream_stats *s,
+                             const struct mk_upstream_stats_snapshot *former);
+/* In a draining worker: changes to the configuration that now serves apply from now on. False: no later configuration
+ * serves. */
+bool mk_upstream_stats_follow(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former);
 
 /* Callback for mk_conn_limit.on_empty, with the stats as its argument: clears the values of the worker that
  * had the row. */

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from backend import Backend, response
+from load import Load
 from proc import wait_until
 from shell_server import socket_folder, start as start_shell
 from upstream_group import HoldingBackend, group
@@ -248,6 +249,51 @@ def test_control_rejected_reload_keeps_changes(start):
         it.server.allow("Nonsense", "rejected", "keeping the old one")
         run(it, "reload", code=1)
         assert counts(it, 10, a, b) == [0, 10]
+
+
+@pytest.mark.processes("it reloads")
+def test_control_reload_whose_workers_fail_keeps_changes(start):
+    """They lack descriptors. Until it is certain that they cannot serve, the old workers obey the administrator as well."""
+    with Backend(lambda _: response("a")) as a, Backend(lambda _: response("b")) as b, Backend(lambda _: response("c")) as c:
+        it = start(a, b, workers=2)
+        it.server.allow("exited unexpectedly with code 1")
+        run(it, f"upstream group drain {a.address}")
+        run(it, f"upstream group remove {b.address}")
+        run(it, f"upstream group add {c.address} weight=3")
+        it.change("Workers 2\n", "Workers 2\n    FDLimit 4\n")
+        with Load(it.server, content=b"c") as load:
+            for turn in range(5):
+                it.server.tell(signal.SIGHUP)
+                load.more(5)
+                it.server.err.wait_for("workers cannot serve the new configuration: keeping the old one", count=turn + 1)
+            run(it, f"upstream group weight {c.address} 7")
+            it.server.tell(signal.SIGHUP)
+            it.server.err.wait_for("workers cannot serve the new configuration: keeping the old one", count=6)
+            load.more(20).check()
+        shown = servers(it)
+        assert shown[a.address]["state"] == "draining" and shown[b.address]["state"] == "removed"
+        assert shown[c.address]["weight"] == 7
+        it.change("    FDLimit 4\n", "")
+        run(it, "reload")
+        wait_until(lambda: len(it.server.workers) == 2, "the old workers to end")
+        counted = counts(it, 10, a, b, c)
+        assert min(counted[:2]) > 0 and counted[2] == 0 and c.address not in servers(it)
+
+
+@pytest.mark.processes("it reloads")
+def test_control_draining_worker_frees_the_room_of_added_servers(start):
+    """An open request keeps the first worker alive through several reloads."""
+    with HoldingBackend() as a, Backend() as b, Backend() as c:
+        it = start(a, keys="MaxServers 2")
+        with it.server.connect() as client:
+            client.ask("/")
+            wait_until(lambda: a.requests, "the request")
+            for each in (b, c, b, c):
+                wait_until(lambda each=each: it("upstream", "group", "add", each.address).code == 0, "room")
+                wait_until(lambda each=each: each.address in servers(it), "the server")
+                run(it, "reload")
+                assert len(it.server.workers) > 1
+            a.release()
 
 
 @pytest.mark.processes("it reloads")

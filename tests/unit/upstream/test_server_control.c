@@ -6,6 +6,7 @@
 
 #include "unit/folder.h"
 #include "unit/upstream/fixture.h"
+#include "upstream/added_server.h"
 
 static struct mk_upstream_server *added = &servers[1];
 static char answer[256];
@@ -107,6 +108,37 @@ static void server_control_lost_message_of_drain_takes_effect(void **state)
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
+/* Publishes another configuration. */
+static struct mk_upstream_stats publish(const struct mk_upstream_stats *stats,
+                                        struct mk_upstream_stats_snapshot *former, enum mk_server_mode mode)
+{
+    struct mk_upstream_stats next = *stats;
+    *former = (struct mk_upstream_stats_snapshot){0};
+    mk_upstream_stats_save(&next, former);
+    mk_upstream_stats_set_mode(&next, added->stats_slot, mode, 0);
+    return next;
+}
+
+/* An open request keeps the worker alive through two reloads. The second one removes the server. */
+static void server_control_draining_worker_closes_server_that_reload_removed(void **state)
+{
+    struct mk_upstream_stats_snapshot second, third;
+    (void)state;
+    assert_int_equal(add_server(), 0);
+    wait_for_sweep();
+    struct mk_upstream_stats next = publish(&upstreams.stats, &second, MK_SERVER_ENABLED);
+    worker.is_draining = true;
+    mk_pool_drain(pool);
+    assert_ptr_equal(pool->backends[1].mode, &next.admin[1].mode);
+    struct mk_upstream_stats last = publish(&next, &third, MK_SERVER_REMOVED);
+    mk_upstream_stats_drain(&next, &second);
+    for (int i = 0; added->name.p && i < 300; i++)
+        assert_int_equal(mk_loop_run_once(&worker.loop, 10), 0);
+    assert_null(added->name.p);
+    assert_int_equal(upstreams.control->of[1].is_held[pool->row], 0);
+    assert_ptr_equal(pool->stats.admin, last.admin);
+}
+
 static struct folder top;
 static char state_file[128];
 
@@ -175,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(server_control_worker_finds_added_server_without_message, setup, teardown),
         fixture_test(server_control_lost_message_of_drain_takes_effect, setup, teardown),
+        fixture_test(server_control_draining_worker_closes_server_that_reload_removed, setup, teardown),
         fixture_test(server_control_saves_in_a_thread, setup_saving, teardown),
         fixture_test(server_control_saves_without_threads, setup_saving, teardown),
         fixture_test(server_control_failed_save_is_reported, setup_saving, teardown),

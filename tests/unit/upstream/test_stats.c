@@ -121,6 +121,81 @@ static void stats_restore_undoes_configuration_that_never_served(void **state)
     assert_false(is_shown(new, "new:1"));
 }
 
+static void set_admin(const struct mk_upstream_stats *s, enum mk_server_mode mode, unsigned weight)
+{
+    mk_upstream_stats_set_mode(s, 0, mode, weight);
+}
+
+static void assert_admin(const struct mk_upstream_stats *s, enum mk_server_mode mode, unsigned weight)
+{
+    assert_int_equal(s->admin[0].mode, mode);
+    assert_int_equal(s->admin[0].weight, weight);
+}
+
+/* What the administrator decides meanwhile stays as well. */
+static void stats_configuration_that_never_serves_enables_no_server(void **state)
+{
+    struct mk_upstream_stats_snapshot first = {0}, second = {0};
+    (void)state;
+    mk_upstream_stats_save(&stats, &first);
+    assert_int_equal(slot_of("u", "a:1"), 0);
+    set_admin(&stats, MK_SERVER_DRAINS, 4);
+    struct mk_upstream_stats next = stats;
+    mk_upstream_stats_save(&next, &second);
+    assert_admin(&next, MK_SERVER_DRAINS, 4);
+    assert_ptr_equal(mk_upstream_stats_former_admin(&next, &second, 0), &stats.admin[0]);
+    set_admin(&next, MK_SERVER_ENABLED, 0);
+    assert_admin(&stats, MK_SERVER_DRAINS, 4);
+    set_admin(&stats, MK_SERVER_MOVES, 5);
+    mk_upstream_stats_set_server(&next, 0, false, 1, 0);
+    mk_upstream_stats_restore(&next, &second);
+    assert_admin(&stats, MK_SERVER_MOVES, 5);
+    assert_int_equal(mk_upstream_stats_shared(&stats, 0)[MK_UPSTREAM_STATS_WEIGHT], 5);
+    assert_false(mk_upstream_stats_follow(&stats, &first));
+}
+
+static void stats_server_added_before_failure_keeps_its_limit(void **state)
+{
+    struct mk_upstream_stats_snapshot first = {0}, second = {0};
+    (void)state;
+    mk_upstream_stats_save(&stats, &first);
+    mk_upstream_stats_reserve_slot(&stats, 0, 7);
+    set_admin(&stats, MK_SERVER_VACANT, 0);
+    struct mk_upstream_stats next = stats;
+    mk_upstream_stats_save(&next, &second);
+    set_admin(&next, MK_SERVER_VACANT, 0);
+    mk_upstream_stats_set_server(&stats, 0, false, 1, 3); /* the administrator adds a server */
+    set_admin(&stats, MK_SERVER_ENABLED, 0);
+    mk_upstream_stats_restore(&next, &second);
+    assert_int_equal(mk_upstream_stats_health(&stats, 0)->max, 3);
+    assert_admin(&stats, MK_SERVER_ENABLED, 0);
+}
+
+static void stats_draining_worker_follows_configuration_that_serves(void **state)
+{
+    struct mk_upstream_stats_snapshot first = {0}, second = {0}, third = {0};
+    (void)state;
+    mk_upstream_stats_save(&stats, &first);
+    assert_int_equal(slot_of("u", "a:1"), 0);
+    mk_upstream_stats_drain(&stats, &first); /* the worker is only replaced */
+    assert_false(mk_upstream_stats_follow(&stats, &first));
+    struct mk_upstream_stats next = stats;
+    mk_upstream_stats_save(&next, &second);
+    set_admin(&next, MK_SERVER_REMOVED, 0);
+    assert_false(mk_upstream_stats_follow(&stats, &first));
+    mk_upstream_stats_drain(&stats, &first);
+    assert_true(mk_upstream_stats_follow(&stats, &first));
+    assert_admin(&stats, MK_SERVER_REMOVED, 0);
+    struct mk_upstream_stats last = next;
+    mk_upstream_stats_save(&last, &third);
+    set_admin(&last, MK_SERVER_MOVES, 0);
+    assert_true(mk_upstream_stats_follow(&stats, &first));
+    assert_admin(&stats, MK_SERVER_REMOVED, 0);
+    mk_upstream_stats_drain(&next, &second);
+    assert_true(mk_upstream_stats_follow(&stats, &first));
+    assert_admin(&stats, MK_SERVER_MOVES, 0);
+}
+
 static void stats_clear_worker_resets_its_counts(void **state)
 {
     (void)state;
@@ -139,6 +214,9 @@ int main(void)
         fixture_test(stats_full_table_reuses_hidden_slots, setup, teardown),
         fixture_test(stats_planned_slots_are_not_shown, setup, teardown),
         fixture_test(stats_restore_undoes_configuration_that_never_served, setup, teardown),
+        fixture_test(stats_configuration_that_never_serves_enables_no_server, setup, teardown),
+        fixture_test(stats_server_added_before_failure_keeps_its_limit, setup, teardown),
+        fixture_test(stats_draining_worker_follows_configuration_that_serves, setup, teardown),
         fixture_test(stats_clear_worker_resets_its_counts, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
