@@ -10,7 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import services
+from fault_injection import Calendar
 from oidc_provider import CurveKey, HmacKey, NoKey, Provider, RsaKey, letters, token
+from proc import RELEASE, wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("auth"), reason="this build has no package auth")
 needs_jwt = pytest.mark.skipif(not services.has("jwt"), reason="this build has no package jwt")
@@ -111,6 +113,11 @@ static int claim(struct duda_ctx *d)
     return e ? duda_printf(d, "%d\n", e) : duda_send_json(d, v);
 }
 
+static int now(struct duda_ctx *d)
+{
+    return duda_printf(d, "%lld", (long long)mk_request_time(duda_request(d)));
+}
+
 static int credentials(struct duda_ctx *d)
 {
     mk_str text = duda_auth_credentials(d, MK_STR("Bearer"));
@@ -138,7 +145,7 @@ DUDA_ROUTES(odd, DUDA_BEFORE(duda_require_role, .data = "admin"), DUDA_GET("/rol
 static int call_bearer(struct duda_ctx *d) { return duda_auth_bearer(d); }
 DUDA_ROUTES(odd2, DUDA_BEFORE(call_bearer, .data = &staff), DUDA_GET("/bearer", show));
 DUDA_SERVICE(guard, DUDA_GET("/hash", hash), DUDA_GET("/verify", verify), DUDA_GET("/set", set_password), DUDA_GET("/token", new_token),
-             DUDA_GET("/in/:user", log_in), DUDA_GET("/open", show), DUDA_GET("/credentials", credentials), DUDA_GROUP("/basic", basic), DUDA_GROUP("/bearer", bearer),
+             DUDA_GET("/in/:user", log_in), DUDA_GET("/open", show), DUDA_GET("/now", now), DUDA_GET("/credentials", credentials), DUDA_GROUP("/basic", basic), DUDA_GROUP("/bearer", bearer),
              DUDA_GROUP("/key", api_key), DUDA_GROUP("/session", session), DUDA_GROUP("/plain", plain_session),
              DUDA_GROUP("/jwt", jwt), DUDA_GROUP("/own", own), DUDA_GROUP("/odd", odd), DUDA_GROUP("/odd", odd2));
 """
@@ -162,9 +169,9 @@ def server(monkey, tmp_path, provider, monkeypatch):
     return start_guard(monkey, tmp_path, provider, monkeypatch)
 
 
-def start_guard(monkey, tmp_path, provider, monkeypatch, jwt="", client=None):
+def start_guard(monkey, tmp_path, provider, monkeypatch, jwt="", client=None, objects=services.OBJECTS, **how):
     monkeypatch.setenv("OWN_SECRET", SECRET)
-    service = services.build(tmp_path, "guard", SOURCE, packages=["auth", "jwt", "crypto"])
+    service = services.build(tmp_path, "guard", SOURCE, packages=["auth", "jwt", "crypto"], objects=objects)
     top = f"""[JWT]
     Name remote
     Issuer {provider.issuer}
@@ -183,7 +190,10 @@ def start_guard(monkey, tmp_path, provider, monkeypatch, jwt="", client=None):
 [HTTP_CLIENT]
 {client or f"    Name {provider.address}{chr(10)}    Server {provider.address}"}
 """
-    return monkey(plugins=["upstream", "duda-http", "duda-auth", "duda-jwt", service], top=top)
+    plugins = ["upstream", "duda-http", "duda-auth", "duda-jwt"]
+    if objects is not services.OBJECTS:
+        plugins = [str(objects / f"monkey-{p}.so") for p in plugins]
+    return monkey(plugins=[*plugins, service], top=top, **how)
 
 
 def basic(text):
@@ -507,6 +517,74 @@ def test_jwt_slow_issuer_suspends_only_its_handlers(server, provider):
         held.set()
         assert [w.result().status for w in waiting] == [200] * 3
     assert provider.requests["/keys"] == 1
+
+
+@needs_jwt
+@pytest.mark.parametrize("is_first", [True, False], ids=["no keys", "new key"])
+def test_jwt_keys_are_fetched_without_the_client_that_needs_them(server, provider, rsa_keys, is_first):
+    """Otherwise anyone could prevent that the keys are fetched, by leaving during each fetch."""
+    if not is_first:
+        assert get(server, "/jwt/me", bearer(token(provider.key, claims_of(provider)))).status == 200
+        provider.keys = [rsa_keys[1]]
+    n = provider.requests.get("/keys", 0) + 1
+    held = provider.held["/keys"] = threading.Event()
+    text = token(provider.keys[0], claims_of(provider))
+    with ThreadPoolExecutor(3) as pool:
+        for _ in range(3):
+            with server.connect() as c:
+                c.ask("/jwt/me", fields=bearer(text))
+                wait_until(lambda: provider.requests.get("/keys") == n, "the fetch has begun")
+        waiting = [pool.submit(get, server, "/jwt/me", bearer(text)) for _ in range(3)]
+        assert get(server, "/open").status == 200
+        held.set()
+        assert [w.result().status for w in waiting] == [200] * 3
+    assert provider.requests["/keys"] == n
+
+
+@needs_jwt
+def test_server_stops_while_keys_are_fetched(server, provider):
+    held = provider.held["/keys"] = threading.Event()
+    with server.connect() as c:
+        c.ask("/jwt/me", fields=bearer(token(provider.key, claims_of(provider))))
+        wait_until(lambda: provider.requests.get("/keys") == 1, "the fetch has begun")
+    assert get(server, "/open").status == 200
+    server.stop()
+    held.set()
+
+
+@needs_jwt
+def test_jwt_requests_wait_for_keys_if_the_old_ones_have_expired(monkey, tmp_path, provider, monkeypatch):
+    calendar = Calendar(tmp_path)
+    server = start_guard(monkey, tmp_path, provider, monkeypatch, objects=RELEASE.parent / "plugins", **calendar.how)
+    text = token(provider.key, claims_of(provider, exp=int(time.time()) + 200000))
+    assert get(server, "/jwt/me", bearer(text)).status == 200
+    for seconds in (4000, 4000 + 87000):
+        calendar.go_to(server, seconds)
+        n = provider.requests["/keys"] + 1
+        held = provider.held["/keys"] = threading.Event()
+        with ThreadPoolExecutor(4) as pool:
+            waiting = [pool.submit(get, server, "/jwt/me", bearer(text)) for _ in range(4)]
+            wait_until(lambda: provider.requests["/keys"] == n, "the fetch has begun")
+            if seconds < 86400:
+                wait_until(lambda: sum(w.done() for w in waiting) == 3, "three requests continue with the old keys")
+            held.set()
+            assert [w.result().status for w in waiting] == [200] * 4
+        assert provider.requests["/keys"] == n
+
+
+@needs_jwt
+def test_jwt_expired_keys_are_not_used_during_an_outage(monkey, tmp_path, provider, monkeypatch):
+    calendar = Calendar(tmp_path)
+    server = start_guard(monkey, tmp_path, provider, monkeypatch, objects=RELEASE.parent / "plugins", **calendar.how)
+    server.allow("duda_auth_jwt", "keys at")
+    text = token(provider.key, claims_of(provider, exp=int(time.time()) + 200000))
+    assert get(server, "/jwt/me", bearer(text)).status == 200
+    provider.answers["/keys"] = (500, {})
+    for seconds, status in ((80000, 200), (87000, 503)):
+        calendar.go_to(server, seconds)
+        n = provider.requests["/keys"]
+        assert [get(server, "/jwt/me", bearer(text)).status for _ in range(3)] == [status] * 3
+        assert provider.requests["/keys"] == n + 1
 
 
 @needs_jwt

@@ -277,6 +277,20 @@ def test_login_with_invalid_metadata_is_refused(start, provider, path, answer, f
     wait_until(lambda: browser.get("/a/in").status == 303, "the provider works again")
 
 
+def test_keys_are_fetched_without_the_browser_that_needs_them(start, provider):
+    server = start(workers=1)
+    held = provider.held["/keys"] = threading.Event()
+    with server.connect() as client:
+        client.ask("/a/in")
+        wait_until(lambda: provider.requests.get("/keys") == 1, "the fetch has begun")
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(Browser(server).get, "/a/in") for _ in range(2)]
+        assert server.get("/show").text == "-\n"
+        held.set()
+        assert [w.result().status for w in waiting] == [303] * 2
+    assert provider.requests == {"/.well-known/openid-configuration": 1, "/keys": 1}
+
+
 def test_login_at_a_slow_provider_times_out(start, provider):
     server = start(client="    Timeout 1s\n")
     browser = Browser(server)

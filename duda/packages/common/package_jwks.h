@@ -13,10 +13,14 @@ struct package_jwks_server {
     bool secure;   /* URLs must begin with https://; otherwise with http:// */
 };
 
+struct package_jwks_task;
+
 /* The cache of one worker; initially zero. */
 struct package_jwks {
     struct duda_jwks *keys; /* NULL: not fetched yet */
     int64_t fetched_at, failed_at, refetched_at;
+    struct package_jwks_task *task; /* fetches the keys; NULL: none does */
+    char problem[300];              /* the reason of the last failure */
 };
 
 /* Call this in the check of a section: reports an error unless there is an [HTTP_CLIENT] for requests to `url`, the

@@ -166,8 +166,8 @@ static int fetch_endpoints(struct duda_ctx *d, struct oidc_provider *p)
 static int fetch_keys(struct duda_ctx *d, struct oidc_provider *p)
 {
     int e = package_jwks_ensure(d, &p->jwks, p->endpoints.keys, server_of(p));
-    if (!e)
-        return 0;
+    if (!e || duda_cancelled(d))
+        return e;
     p->endpoints_at = 0; /* the URL of the keys may have changed */
     p->jwks.failed_at = 0;
     return provider_error(d, p, e, "the provider's keys cannot be fetched");
