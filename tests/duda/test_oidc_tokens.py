@@ -396,6 +396,27 @@ def test_back_channel_logout_token_is_accepted_once(start, provider, keys):
     assert browser.get("/show").text == "-\n"
 
 
+@pytest.mark.parametrize("store", ["memory", "main"])
+@pytest.mark.parametrize("changes", [{}, {"sub": None, "sid": "s"}], ids=["user", "session"])
+def test_back_channel_logout_that_is_cancelled_may_be_repeated(start, provider, redis, store, changes):
+    if not services.has("redis") or not redis_server.PROGRAM:
+        pytest.skip("there is no redis-server")
+    server = start(f"    TokenStore {store}\n", top=f"[REDIS]\n    Server unix:{redis.socket}\n[SESSIONS]\n    Store main\n",
+                   plugins=["duda-redis"], workers=1)
+    provider.claims = {"sid": "s"}
+    browser = log_in(server, provider)
+    token = provider.logout_token(**changes)
+    redis.freeze()
+    with server.connect() as client:
+        client.ask("/ended", "POST", [("Content-Type", "application/x-www-form-urlencoded")], urlencode({"logout_token": token}).encode())
+        assert server.get("/show").text == "-\n"
+    assert server.get("/show").text == "-\n"
+    redis.thaw()
+    assert end_session(server, token).status == 200
+    assert browser.get("/show").text == "-\n"
+    assert end_session(server, token).status == 400
+
+
 def test_back_channel_logout_with_other_tokens_is_rejected(start, provider):
     server = start()
     browser = log_in(server, provider)

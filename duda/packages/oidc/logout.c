@@ -129,19 +129,21 @@ static struct duda_store *replay_store(struct duda_ctx *d, const struct oidc_pro
     return oidc_keeps_tokens(p) ? oidc_token_store(d, p) : duda_store_find(d, "memory");
 }
 
-/* Records the token as used until it is too old to be accepted. Returns 0; -EEXIST: it was used before; or
- * the error of the store. */
+/* Returns -EEXIST if the token was used before; 0; or the error of the store. */
+static int check_replay(struct duda_ctx *d, const struct oidc_provider *p, mk_str key)
+{
+    mk_str value;
+    int e = key.p ? duda_store_get(d, replay_store(d, p), key, &value) : -ENOMEM;
+    return e == -ENOENT ? 0 : e ? e : -EEXIST;
+}
+
+/* Records the token as used until it is too old to be accepted. This comes after the revocation: if the handler
+ * fails or is cancelled before, the provider may send the same token again. */
 static int record_use(struct duda_ctx *d, const struct oidc_provider *p, mk_str key, int64_t iat)
 {
     int64_t life = iat + TOKEN_AGE_MAX_S + p->settings->leeway_ms / 1000 + 1 - oidc_now(d);
-    int e = key.p ? duda_store_add(d, replay_store(d, p), key, MK_STR("1"), (uint64_t)life * 1000) : -ENOMEM;
-    return e == -ENOLINK ? 0 : e;
-}
-
-/* After a failed logout, the provider may send the same token again. */
-static void forget_use(struct duda_ctx *d, const struct oidc_provider *p, mk_str key)
-{
-    (void)!duda_store_delete_if(d, replay_store(d, p), key, MK_STR_NULL);
+    int e = life > 0 ? duda_store_add(d, replay_store(d, p), key, MK_STR("1"), (uint64_t)life * 1000) : 0;
+    return e == -ENOLINK || e == -EEXIST ? 0 : e;
 }
 
 /* ---- Revocation ---- */
@@ -187,11 +189,10 @@ duda_verdict duda_oidc_back_channel_log_out(struct duda_ctx *d)
     if (e)
         return oidc_fail(d, p, e);
     mk_str key = replay_key(d, p, claims.jti);
-    e = record_use(d, p, key, claims.iat);
+    e = check_replay(d, p, key);
     if (e)
         return e == -EEXIST ? oidc_refuse(d, 400, "the logout token was used before") : e;
     duda_verdict result = revoke_sessions(d, p, &claims);
-    if (result != 200)
-        forget_use(d, p, key);
-    return result;
+    e = result == 200 ? record_use(d, p, key, claims.iat) : 0;
+    return e ? e : result;
 }
