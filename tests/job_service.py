@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service with jobs for tests, and checks that hold for each job store."""
 import collections
+import concurrent.futures
 
 from proc import wait_until
 
@@ -67,7 +68,7 @@ static int work(struct duda_ctx *d, const struct duda_job *job)
         return duda_job_fail(d, -EAGAIN, "not yet");
     if (mk_str_eq(job->payload, MK_STR("never")))
         return -EIO;
-    if (mk_str_eq(job->payload, MK_STR("hopeless")))
+    if (mk_str_ends(job->payload, MK_STR("hopeless")))
         return duda_job_fail(d, -EBADMSG, "no such address");
     if (mk_str_eq(job->payload, MK_STR("says")) && (duda_write(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
                                                  session_value(d, "x").p || duda_session_set(d, "x", MK_STR("y")) != -EALREADY ||
@@ -225,3 +226,48 @@ def check_failures(queue):
     assert queue.noted("begin")["never"] == 8
     queue.push("other", unique="x")  # the failed job no longer holds the unique key
     queue.wait_for_ends(["other"])
+
+
+def check_retries_claim_unique_keys(queue):
+    """At most one of several jobs with a unique key waits or runs, even if failed ones are retried."""
+    failed = queue.push("hopeless", unique="u%00nique")
+    queue.wait_for_rest("0 0 1")
+    waiting = queue.push("later", unique="u%00nique", delay=3600000)
+    assert queue.get(f"/revive?id={failed}") == "17"
+    queue.wait_for_rest("1 0 1")  # the failed job stays in the list
+    assert queue.get("/dead").startswith(f"{failed}|")
+    assert waiting not in queue.get("/dead")
+    assert queue.get(f"/drop?id={failed}") == "0"
+    go = queue.folder / "go"
+    go.touch()
+    failed = queue.push("held-hopeless", unique="held")
+    queue.wait_for_rest("1 0 1")
+    go.unlink()
+    queue.push("held", unique="held")
+    queue.wait_for_rest("1 1 1")
+    assert queue.get(f"/revive?id={failed}") == "17"
+    go.touch()
+    queue.wait_for_ends(["held"])
+    queue.wait_for_rest("1 0 1")
+    go.unlink()
+    # The key is free now: the retried job claims it, and releases it when it has failed again.
+    assert queue.get(f"/revive?id={failed}") == "0"
+    queue.wait_for_rest("1 1 0")
+    assert queue.get("/push?text=other&unique=held") == "17"
+    assert queue.get(f"/revive?id={failed}") == "2"
+    go.touch()
+    queue.wait_for_rest("1 0 1")
+    queue.push("other", unique="held")
+    queue.wait_for_ends(["other"])
+    # Of two failed jobs with the same key, retried many times at once, one runs.
+    queue.wait_for_rest("1 0 1")
+    other = queue.push("held-hopeless", unique="held")
+    queue.wait_for_rest("1 0 2")
+    go.unlink()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda id_: queue.get(f"/revive?id={id_}"), [failed, other] * 8))
+    assert results.count("0") == 1
+    assert set(results) == {"0", "2", "17"}
+    queue.wait_for_rest("1 1 1")
+    go.touch()
+    queue.wait_for_rest("1 0 2")

@@ -10,7 +10,7 @@ import pytest
 import redis_server
 import services
 from fault_injection import Fault
-from job_service import SOURCE, JobServer, check_failures
+from job_service import SOURCE, JobServer, check_failures, check_retries_claim_unique_keys
 from proc import RELEASE, descriptors, wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("jobs"), reason="this build has no Duda")
@@ -63,6 +63,11 @@ def test_jobs_run_once_each(queue):
 
 def test_failed_jobs_are_retried(queue):
     check_failures(queue.start())
+
+
+def test_retried_jobs_claim_their_unique_keys(queue):
+    queue.start().server.allow("has failed")
+    check_retries_claim_unique_keys(queue)
 
 
 @pytest.mark.processes("a crash ends the embedding program")

@@ -141,15 +141,17 @@ MK_API int duda_jobs_list_failed(struct duda_ctx *d, const char *type,
                                  bool (*each)(void *ctx, const struct duda_job *job),
                                  void *ctx) MK_API_MUST_USE;
 /**
- * Re-enqueues a failed job as a new one. Waits. Returns 0; -ENOENT: there is no such failed job; or an error
- * of duda_jobs_count().
+ * Re-enqueues a failed job as a new one, with its `unique_key`. Waits. Returns 0; -ENOENT: there is no such
+ * failed job; -EEXIST: another job has the key by now, and the failed job stays in the list; or an error of
+ * duda_jobs_count().
  *
  *     int e = duda_jobs_retry(d, "mail", duda_param(d, "id"));
- *     return e ? e : 204; // -ENOENT becomes 404
+ *     return e == -EEXIST ? 409 : e ? e : 204; // -ENOENT becomes 404
  */
 MK_API int duda_jobs_retry(struct duda_ctx *d, const char *type, mk_str id) MK_API_MUST_USE;
 /**
- * Deletes a failed job. Returns the same values as duda_jobs_retry().
+ * Deletes a failed job. Waits. Returns 0; -ENOENT: there is no such failed job; or an error of
+ * duda_jobs_count().
  *
  *     int e = duda_jobs_delete(d, "mail", duda_param(d, "id"));
  *     return e ? e : 204;

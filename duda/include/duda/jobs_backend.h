@@ -59,9 +59,14 @@ struct duda_jobs_ops {
     /** Calls each() for failed jobs in the order of their ids, until the callback returns false. */
     int (*list)(struct duda_ctx *d, struct duda_store *store, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx);
-    /** Re-enqueues a failed job as a new one, or removes it if `remove` is set. -ENOENT: there is no such
-     * failed job. */
-    int (*retry)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id, bool remove);
+    /** Gets the record of a failed job, which lives until the handler returns. -ENOENT: there is no such failed
+     * job. */
+    int (*get_failed)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id, mk_str *record);
+    /** Re-enqueues a failed job as a new one. -ENOENT: there is no such failed job; -EEXIST: another job has
+     * this `unique_key`. */
+    int (*retry)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id, mk_str unique_key);
+    /** Removes a failed job. -ENOENT: there is no such failed job. */
+    int (*remove)(struct duda_ctx *d, struct duda_store *store, mk_str queue, mk_str id);
     uint64_t reserved[4]; /**< must be zero */
 };
 

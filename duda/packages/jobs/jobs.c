@@ -204,26 +204,36 @@ static bool is_job_id(mk_str id)
     return id.len == 2 * (6 + ID_RANDOM);
 }
 
-static int retry_or_delete_job(struct duda_ctx *d, const char *kind, mk_str id, bool drops)
+static int check_failed_job(struct duda_ctx *d, const char *kind, mk_str id)
 {
-    struct duda_store *s = jobs_store_find(d);
-    struct queue_name name;
-    if (!s)
+    if (!jobs_store_find(d))
         return jobs_store_missing(d);
-    int e = !is_valid_type_name(kind) || !is_job_id(id)
-                ? -ENOENT
-                : s->jobs->retry(d, s, job_queue_name(d, kind, &name), id, drops);
-    if (!e && !drops)
-        jobs_worker_notify(duda_worker(d), job_queue_name(d, kind, &name));
-    return e;
+    return is_valid_type_name(kind) && is_job_id(id) ? 0 : -ENOENT;
 }
 
 int duda_jobs_retry(struct duda_ctx *d, const char *kind, mk_str id)
 {
-    return retry_or_delete_job(d, kind, id, false);
+    struct duda_store *s = jobs_store_find(d);
+    struct queue_name name;
+    struct job_record r = {0};
+    mk_str record;
+    int e = check_failed_job(d, kind, id);
+    if (e)
+        return e;
+    mk_str queue = job_queue_name(d, kind, &name);
+    e = s->jobs->get_failed(d, s, queue, id, &record);
+    if (!e && !job_record_parse(record, &r))
+        r.unique = MK_STR_NULL;
+    e = e ? e : s->jobs->retry(d, s, queue, id, r.unique);
+    if (!e)
+        jobs_worker_notify(duda_worker(d), queue);
+    return e;
 }
 
 int duda_jobs_delete(struct duda_ctx *d, const char *kind, mk_str id)
 {
-    return retry_or_delete_job(d, kind, id, true);
+    struct duda_store *s = jobs_store_find(d);
+    struct queue_name name;
+    int e = check_failed_job(d, kind, id);
+    return e ? e : s->jobs->remove(d, s, job_queue_name(d, kind, &name), id);
 }

@@ -317,20 +317,56 @@ static int kv_jobs_list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
     return kv_raw_scan(d, s->ctx, job_entry_key(d, queue, 'x', MK_STR("")), MK_STR_NULL, list_entry, &l);
 }
 
-static int kv_jobs_retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
+static int kv_jobs_get_failed(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id,
+                              mk_str *record)
 {
-    mk_str record;
-    int e = kv_raw_get(d, s->ctx, job_entry_key(d, queue, 'x', id), &record);
-    if (e)
-        return e;
+    return kv_raw_get(d, s->ctx, job_entry_key(d, queue, 'x', id), record);
+}
+
+/* Starts a batch that removes a failed job, unless its record changes before the commit. */
+static struct duda_kv_batch *new_batch_without_failed_job(struct duda_ctx *d, struct duda_store *s,
+                                                          mk_str queue, mk_str id, mk_str record)
+{
     struct duda_kv_batch *b = duda_kv_batch_new(s->ctx);
     kv_raw_expect(b, job_entry_key(d, queue, 'x', id), record);
     kv_raw_delete(b, job_entry_key(d, queue, 'x', id));
-    if (!drops) {
-        kv_raw_set(b, job_entry_key(d, queue, 'j', id), format_job_entry(d, 0, record), 0);
-        kv_raw_set(b, waiting_entry_key(d, queue, mk_clock_unix_ms(), id), MK_STR(""), 0);
+    return b;
+}
+
+/* Returns -ESTALE if another handler has changed the failed job or its unique key meanwhile. */
+static int retry_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
+{
+    mk_str record, owner;
+    int e = kv_jobs_get_failed(d, s, queue, id, &record);
+    if (e)
+        return e;
+    e = unique.p ? kv_raw_get(d, s->ctx, unique_entry_key(d, queue, unique), &owner) : -ENOENT;
+    if (e != -ENOENT)
+        return e ? e : -EEXIST;
+    struct duda_kv_batch *b = new_batch_without_failed_job(d, s, queue, id, record);
+    if (unique.p) {
+        kv_raw_expect(b, unique_entry_key(d, queue, unique), MK_STR_NULL);
+        kv_raw_set(b, unique_entry_key(d, queue, unique), id, 0);
     }
-    e = kv_raw_commit(d, b, NULL);
+    kv_raw_set(b, job_entry_key(d, queue, 'j', id), format_job_entry(d, 0, record), 0);
+    kv_raw_set(b, waiting_entry_key(d, queue, mk_clock_unix_ms(), id), MK_STR(""), 0);
+    return kv_raw_commit(d, b, NULL);
+}
+
+static int kv_jobs_retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
+{
+    int e;
+    do
+        e = retry_job(d, s, queue, id, unique);
+    while (e == -ESTALE);
+    return e;
+}
+
+static int kv_jobs_remove(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id)
+{
+    mk_str record;
+    int e = kv_jobs_get_failed(d, s, queue, id, &record);
+    e = e ? e : kv_raw_commit(d, new_batch_without_failed_job(d, s, queue, id, record), NULL);
     return e == -ESTALE ? -ENOENT : e;
 }
 
@@ -341,4 +377,6 @@ const struct duda_jobs_ops duda_kv_jobs_backend = {.enqueue = kv_jobs_enqueue,
                                                    .now = kv_jobs_now,
                                                    .count = kv_jobs_count,
                                                    .list = kv_jobs_list,
-                                                   .retry = kv_jobs_retry};
+                                                   .get_failed = kv_jobs_get_failed,
+                                                   .retry = kv_jobs_retry,
+                                                   .remove = kv_jobs_remove};

@@ -74,11 +74,15 @@ static struct duda_redis_script finish_script = {
 
 static struct duda_redis_script now_script = {.source = BEGIN "return now"};
 
-/* ARGV: ID, how. */
+/* ARGV: ID, unique. */
 static struct duda_redis_script revive_script = {
     .source = BEGIN "local record=redis.call('HGET',p..'x',id) if not record then return 0 end "
-                    "redis.call('HDEL',p..'x',id) if ARGV[2]=='drop' then return 1 end "
-                    "redis.call('HSET',p..'j',id,record) redis.call('ZADD',p..'w',now,id) return 1"};
+                    "if ARGV[2]~='' and redis.call('HSETNX',p..'u',ARGV[2],id)==0 then return -1 end "
+                    "redis.call('HDEL',p..'x',id) redis.call('HSET',p..'j',id,record) "
+                    "redis.call('ZADD',p..'w',now,id) return 1"};
+
+/* ARGV: ID. */
+static struct duda_redis_script drop_script = {.source = BEGIN "return redis.call('HDEL',p..'x',id)"};
 
 static mk_str queue_key(struct duda_ctx *d, mk_str queue, char table)
 {
@@ -236,11 +240,29 @@ static int redis_jobs_list(struct duda_ctx *d, struct duda_store *s, mk_str queu
     return 0;
 }
 
-static int redis_jobs_retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
+static int redis_jobs_get_failed(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id,
+                                 mk_str *record)
 {
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {id, drops ? MK_STR("drop") : MK_STR("revive")};
-    return script_result(run_jobs_script(d, s, queue, &revive_script, &reply, arguments, 2), &reply, -ENOENT);
+    const mk_str parts[] = {MK_STR("HGET"), queue_key(d, queue, 'x'), id};
+    int e = redis_do_internal(d, s->ctx, &reply, parts, 3);
+    *record = reply.text;
+    return e ? e : reply.type == DUDA_REDIS_NIL ? -ENOENT : reply.type == DUDA_REDIS_TEXT ? 0 : -EPROTO;
+}
+
+static int redis_jobs_retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
+{
+    struct duda_redis_reply reply;
+    const mk_str arguments[] = {id, unique};
+    int e =
+        script_result(run_jobs_script(d, s, queue, &revive_script, &reply, arguments, 2), &reply, -ENOENT);
+    return e ? e : reply.number < 0 ? -EEXIST : 0;
+}
+
+static int redis_jobs_remove(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id)
+{
+    struct duda_redis_reply reply;
+    return script_result(run_jobs_script(d, s, queue, &drop_script, &reply, &id, 1), &reply, -ENOENT);
 }
 
 const struct duda_jobs_ops redis_jobs_backend = {.enqueue = redis_jobs_enqueue,
@@ -250,4 +272,6 @@ const struct duda_jobs_ops redis_jobs_backend = {.enqueue = redis_jobs_enqueue,
                                                  .now = redis_jobs_now,
                                                  .count = redis_jobs_count,
                                                  .list = redis_jobs_list,
-                                                 .retry = redis_jobs_retry};
+                                                 .get_failed = redis_jobs_get_failed,
+                                                 .retry = redis_jobs_retry,
+                                                 .remove = redis_jobs_remove};

@@ -105,8 +105,8 @@ static int result;
 static struct duda_jobs_due due;
 static mk_str unique;
 static char pushed[64], queue_of_push[64];
-static unsigned n_dead, asked_for;
-static bool dropped;
+static unsigned n_dead, asked_for, n_removed;
+static mk_str failed_record;
 
 static int enqueue(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record,
                    mk_str only, struct duda_jobs_due when)
@@ -156,16 +156,39 @@ static int list(struct duda_ctx *d, struct duda_store *s, mk_str queue,
     return result;
 }
 
-static int retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
+static int get_failed(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str *record)
 {
     (void)d, (void)s;
     assert_str(queue, "shop.mail");
     assert_int_equal(id.len, 24);
-    dropped = drops;
+    *record = failed_record;
+    return result == -ENOENT ? result : 0;
+}
+
+static int retry(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str only)
+{
+    (void)d, (void)s;
+    assert_str(queue, "shop.mail");
+    assert_int_equal(id.len, 24);
+    unique = only;
     return result;
 }
 
-static const struct duda_jobs_ops ops = {.enqueue = enqueue, .count = count, .list = list, .retry = retry};
+static int remove_failed(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id)
+{
+    (void)d, (void)s;
+    assert_str(queue, "shop.mail");
+    assert_int_equal(id.len, 24);
+    n_removed++;
+    return result;
+}
+
+static const struct duda_jobs_ops ops = {.enqueue = enqueue,
+                                         .count = count,
+                                         .list = list,
+                                         .get_failed = get_failed,
+                                         .retry = retry,
+                                         .remove = remove_failed};
 static struct duda_store store = {.jobs = &ops};
 
 struct duda_store *jobs_store_find(struct duda_ctx *d)
@@ -184,7 +207,8 @@ static void setup(void)
 {
     has_store = true;
     result = 0;
-    announced = 0;
+    announced = n_removed = 0;
+    failed_record = MK_STR("17 3 3\nkeybadtext");
 }
 
 static void teardown(void)
@@ -368,11 +392,23 @@ static void jobs_failed_can_be_retried_or_deleted(void **state)
     const mk_str id = MK_STR("0123456789abcdef01234567");
     (void)state;
     assert_int_equal(duda_jobs_retry(HANDLER, "mail", id), 0);
-    assert_false(dropped);
+    assert_str(unique, "key");
+    assert_int_equal(n_removed, 0);
     assert_int_equal(announced, 1);
     assert_int_equal(duda_jobs_delete(HANDLER, "mail", id), 0);
-    assert_true(dropped);
+    assert_int_equal(n_removed, 1);
     assert_int_equal(announced, 1);
+    result = -EEXIST;
+    assert_int_equal(duda_jobs_retry(HANDLER, "mail", id), -EEXIST);
+    assert_int_equal(announced, 1);
+    result = 0;
+    failed_record = MK_STR("17 0 3\nbadtext");
+    assert_int_equal(duda_jobs_retry(HANDLER, "mail", id), 0);
+    assert_null(unique.p);
+    failed_record = MK_STR("no record");
+    assert_int_equal(duda_jobs_retry(HANDLER, "mail", id), 0);
+    assert_null(unique.p);
+    announced = 1;
     assert_int_equal(duda_jobs_retry(HANDLER, "mail", mk_str_first(id, 23)), -ENOENT);
     assert_int_equal(duda_jobs_retry(HANDLER, "mail", MK_STR("0123456789abcdef0123456x")), -ENOENT);
     assert_int_equal(duda_jobs_retry(HANDLER, "ma il", id), -ENOENT);
