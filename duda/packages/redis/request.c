@@ -52,7 +52,9 @@ int redis_request_begin(struct redis_request_group *a, struct redis_command_queu
     if (__builtin_add_overflow(*due, r->extra_timeout_ms, due))
         *due = UINT64_MAX;
     format_commands(&q->bytes, r);
-    return redis_batch_enqueue(q, s->batch);
+    e = redis_batch_enqueue(q, s->batch);
+    s->wait.is_over = e != 0; /* the batch has ended, and may belong to another handler soon */
+    return e;
 }
 
 int redis_request_wait(struct redis_request_group *a, const struct redis_pending_request *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers send commands over one connection to a fake server. */
-#include <redis/command_queue.h>
+#include <redis/request.h>
 
 #include "unit/packages/conn_worker.h"
 #include "unit/packages/handler.h"
@@ -20,6 +20,24 @@ void duda_wait_wake(struct duda_wait *w)
 {
     assert_non_null(w);
     n_woken++;
+}
+
+int duda_wait_begin(struct duda_ctx *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+{
+    w->d = d;
+    w->on_end = on_end;
+    return 0;
+}
+
+int duda_wait_suspend(struct duda_wait *w)
+{
+    (void)w;
+    return -ECANCELED;
+}
+
+void duda_wait_end(struct duda_wait *w)
+{
+    w->on_end(w);
 }
 
 struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
@@ -276,6 +294,39 @@ static void queue_length_is_limited(void **state)
     assert_int_equal(redis_command_queue_count(&queue), MAX);
 }
 
+/* Starts a request with one command. */
+static int begin_request(struct redis_request_group *group, struct redis_pending_request *request,
+                         const char *command, struct duda_redis_reply *to)
+{
+    const mk_str args[] = {mk_str_from_c(command)};
+    const struct duda_redis_command one = {args, 1};
+    return redis_request_begin(group, &queue, &(struct redis_request){.commands = &one, .n = 1}, to, request);
+}
+
+static void queue_failed_request_leaves_batches_of_others(void **state)
+{
+    static struct redis_pending_request all[2];
+    static struct duda_redis_reply values[2];
+    static char long_name[100];
+    static struct handler other;
+    struct redis_request_group group;
+    (void)state;
+    memset(long_name, 'B', sizeof long_name - 1);
+    queue.bytes.max = 100; /* the second command is longer */
+    assert_int_equal(redis_request_group_begin(&group, HANDLER, all, 2), 0);
+    assert_int_equal(begin_request(&group, &all[0], "A", &values[0]), 0);
+    assert_int_equal(begin_request(&group, &all[1], long_name, &values[1]), -ENOMEM);
+    assert_int_equal(submit(&other, "C"), 0); /* uses the batch of the failed request */
+    assert_int_equal(redis_request_wait(&group, &all[0]), -ECANCELED);
+    duda_wait_end(&group.wait);
+    end_iteration();
+    end_iteration();
+    assert_got("*1\r\n$1\r\nA\r\n*1\r\n$1\r\nC\r\n");
+    reply(":1\r\n:2\r\n");
+    assert_true(other.wait.is_over);
+    assert_int_equal(other.reply.number, 2);
+}
+
 static void queue_of_cluster_node_fails_fast(void **state)
 {
     static struct handler a;
@@ -301,6 +352,7 @@ int main(void)
         fixture_test(queue_distinguishes_lost_from_unsent_commands, setup, teardown),
         fixture_test(queue_leaves_replica_after_last_reply, setup, teardown),
         fixture_test(queue_length_is_limited, setup, teardown),
+        fixture_test(queue_failed_request_leaves_batches_of_others, setup, teardown),
         fixture_test(queue_of_cluster_node_fails_fast, setup, teardown),
     };
     return cmocka_run_group_tests_name("redis queue", tests, NULL, NULL);
