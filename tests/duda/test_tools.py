@@ -590,6 +590,33 @@ def test_openapi_describes_authentication_files_and_types(call, tmp_path):
     assert log["200"]["content"]["image/png"]["schema"]["format"] == "binary"
 
 
+STATUSES = r"""#include <duda.h>
+struct item {
+    mk_str name;
+};
+static const struct duda_schema_field members[] = {DUDA_STRING(struct item, name)};
+static const struct duda_schema item = DUDA_SCHEMA(struct item, members);
+static int show(struct duda_ctx *d)
+{
+    return duda_puts(d, "{}");
+}
+#define ROUTE(path, statuses) DUDA_GET(path, show, "", .response_body = &item, .responses = statuses)
+DUDA_SERVICE(statuses, ROUTE("/a", "404 200"), ROUTE("/b", "404 409 201 200"), ROUTE("/c", "304 200"), ROUTE("/d", "204 200"),
+             ROUTE("/e", "303 404"), ROUTE("/f", "404 204"), ROUTE("/g", "200 202 404"));
+"""
+
+
+def test_openapi_describes_the_usual_response_wherever_it_is_listed(call, tmp_path):
+    (tmp_path / "statuses.c").write_text(STATUSES)
+    api = json.loads(call("openapi", "statuses.c").out)
+    check_openapi(api)
+    with_item = {path: [status for status, answer in ops["get"]["responses"].items() if "application/json" in answer.get("content", {})]
+                 for path, ops in api["paths"].items()}
+    assert with_item == {"/a": ["200"], "/b": ["201"], "/c": ["200"], "/d": ["200"], "/e": ["303"], "/f": [], "/g": ["200"]}
+    assert list(api["paths"]["/a"]["get"]["responses"]) == ["404", "200"]
+    assert list(api["paths"]["/a"]["get"]["responses"]["404"]["content"]) == ["application/problem+json"]
+
+
 LIMITED = r"""#include <duda.h>
 static int list(struct duda_ctx *d)
 {

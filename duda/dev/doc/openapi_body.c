@@ -83,6 +83,7 @@ struct response_writer {
     struct dev_json_schemas *named;
     const struct duda_route *line;
     bool has_rate, sends_problems;
+    bool has_content;                /* the content of the handler's usual response is written */
     unsigned statuses[STATUSES_MAX]; /* statuses already written */
     size_t n;
 };
@@ -164,6 +165,12 @@ static void write_rate_headers(struct mk_json_writer *w, bool is_rejected)
     mk_json_end_object(w);
 }
 
+/* Returns whether responses with the status may have content (RFC 9110). */
+static bool status_allows_content(unsigned status)
+{
+    return status >= 200 && status != 204 && status != 205 && status != 304;
+}
+
 static void write_response(struct response_writer *w, unsigned status, enum origin origin)
 {
     char key[12];
@@ -177,9 +184,10 @@ static void write_response(struct response_writer *w, unsigned status, enum orig
     mk_json_cstr(mk_json_key(w->json, "description"), dev_status_phrase(status));
     if (w->has_rate && (status < 400 || status == 429))
         write_rate_headers(w->json, status == 429);
-    if (w->n == 0 && status < 400)
+    if (!w->has_content && status < 400 && status_allows_content(status)) {
         write_usual_content(w);
-    else if (status >= 400 && (origin != OF_MIDDLEWARE || w->sends_problems))
+        w->has_content = true;
+    } else if (status >= 400 && (origin != OF_MIDDLEWARE || w->sends_problems))
         write_error_content(w, origin);
     mk_json_end_object(w->json);
     w->statuses[w->n++] = status;
