@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A FIFO queue of handlers that wait for a scarce resource, such as a connection. */
+/* A FIFO queue of handlers that wait for a scarce resource, such as a connection, or for the end of a task. */
 #ifndef DUDA_PACKAGES_PACKAGE_WAIT_QUEUE_H
 #define DUDA_PACKAGES_PACKAGE_WAIT_QUEUE_H
 
@@ -19,7 +19,7 @@ void package_wait_queue_init(struct package_wait_queue *all);
 int package_wait_queue_wait(struct package_wait_queue *all, struct duda_ctx *d, void **out);
 /* Hands the resource to the first waiting handler. Returns false if no handler waits. */
 bool package_wait_queue_hand_over(struct package_wait_queue *all, void *item);
-/* Ends all waits with `error`. */
+/* Ends all waits with `error`, which may be 0. */
 void package_wait_queue_fail_all(struct package_wait_queue *all, int error);
 
 #endif

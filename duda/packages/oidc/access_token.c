@@ -8,7 +8,6 @@
 #include <duda/session.h>
 #include <duda/store.h>
 #include <duda/task.h>
-#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
 #include <openssl/crypto.h>
@@ -18,14 +17,6 @@
 enum { REFRESH_MS = 30000, LOCK_TTL_MS = 60000 };
 
 static const char secret_name[] = "tokens";
-
-/* A handler that waits for a refresh. */
-struct refresh_wait {
-    struct duda_wait wait; /* must be first */
-    struct refresh_wait *next, **at;
-    bool is_over;
-    int result;
-};
 
 /* ---- The task ---- */
 
@@ -109,39 +100,13 @@ static int run_refresh(struct duda_ctx *d)
 
 /* ---- Waiting for the task ---- */
 
-static void remove_wait(struct duda_wait *wait)
-{
-    struct refresh_wait *w = (struct refresh_wait *)wait;
-    if (!w->at)
-        return;
-    *w->at = w->next;
-    if (w->next)
-        w->next->at = w->at;
-    w->at = NULL;
-}
-
-static void add_wait(struct oidc_refresh *r, struct refresh_wait *w)
-{
-    w->next = r->waits;
-    w->at = &r->waits;
-    if (w->next)
-        w->next->at = &w->next;
-    r->waits = w;
-}
-
 static void on_refresh_end(void *ctx, int result)
 {
     struct oidc_refresh *r = ctx, **at = &r->p->refreshes;
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
-    while (r->waits) {
-        struct refresh_wait *w = r->waits;
-        remove_wait(&w->wait);
-        w->is_over = true;
-        w->result = result;
-        duda_wait_wake(&w->wait);
-    }
+    package_wait_queue_fail_all(&r->waiters, result);
     OPENSSL_cleanse(r->secret, sizeof r->secret);
     mk_mem_free(r);
 }
@@ -161,6 +126,7 @@ static int start_refresh(struct duda_ctx *d, struct oidc_provider *p, mk_str sec
     if (!r)
         return -ENOMEM;
     r->p = p;
+    package_wait_queue_init(&r->waiters);
     memcpy(r->secret, secret.p, sizeof r->secret);
     const struct duda_task task = {.name = "oidc refresh",
                                    .fn = run_refresh,
@@ -181,18 +147,9 @@ static int start_refresh(struct duda_ctx *d, struct oidc_provider *p, mk_str sec
 static int refresh_and_wait(struct duda_ctx *d, struct oidc_provider *p, mk_str secret)
 {
     struct oidc_refresh *r = find_refresh(p, secret);
-    struct refresh_wait w = {.at = NULL};
-    int e = duda_wait_begin(d, &w.wait, remove_wait);
-    if (e)
-        return e;
-    if (!r)
-        e = start_refresh(d, p, secret, &r);
-    if (!e)
-        add_wait(r, &w);
-    while (!e && !w.is_over)
-        e = duda_wait_suspend(&w.wait);
-    duda_wait_end(&w.wait);
-    return e ? e : w.result;
+    void *none;
+    int e = r ? 0 : start_refresh(d, p, secret, &r);
+    return e ? e : package_wait_queue_wait(&r->waiters, d, &none);
 }
 
 /* ---- For handlers ---- */

@@ -7,6 +7,7 @@
 
 #include "common/package.h"
 #include "common/package_jwks.h"
+#include "common/package_wait_queue.h"
 
 enum { OIDC_URL_MAX = 500, OIDC_SECRET_BYTES = 32, OIDC_SECRET_LEN = 43, OIDC_CLAIMS_MAX = 32 * 1024 };
 
@@ -23,14 +24,12 @@ struct oidc_endpoints {
     bool sends_issuer; /* the provider adds `iss` to its redirects (RFC 9207) */
 };
 
-struct refresh_wait;
-
 /* A refresh of an access token that is running in this worker. */
 struct oidc_refresh {
     struct oidc_refresh *next;
     struct oidc_provider *p;
     struct duda_ctx *task;
-    struct refresh_wait *waits; /* the handlers that wait for it */
+    struct package_wait_queue waiters;
     char secret[OIDC_SECRET_LEN];
 };
 
