@@ -15,7 +15,7 @@ struct mk_filter_next;
 /** Reads input. Returns the same values as `read` in monkey/body_source.h: a number of bytes, 0 at the end,
  * -EAGAIN if no data is available yet (then return -EAGAIN as well: the source resumes the request), or
  * another error, which you pass on. */
-MK_API ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *buf, size_t cap) MK_API_MUST_USE;
+MK_API ssize_t mk_filter_next_read(struct mk_filter_next *next, char *buf, size_t cap) MK_API_MUST_USE;
 
 /**
  * Callbacks that transform a response body while it is sent. The server pulls from the last filter, and each
@@ -23,7 +23,7 @@ MK_API ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *buf, size
  */
 struct mk_filter_ops {
     /** Like `read` of a body source. May return fewer bytes than fit; 0 means the end. */
-    ssize_t (*read)(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap);
+    ssize_t (*read)(void *ctx, struct mk_filter_next *next, char *buf, size_t cap);
     /** Called once when the response has ended, successfully or not. May be NULL. */
     void (*close)(void *ctx);
     uint64_t reserved[2]; /**< must be zero */

@@ -224,7 +224,7 @@ MK_API uint64_t mk_stat_quantile(const uint64_t *buckets, unsigned n, unsigned t
 /** A value in a row of a table. */
 struct mk_stat_field {
     const char *name; /**< name of its column */
-    enum mk_stat_field_type { MK_STAT_TEXT, MK_STAT_NUMBER, MK_STAT_NONE } form;
+    enum mk_stat_field_type { MK_STAT_TEXT, MK_STAT_NUMBER, MK_STAT_NONE } type;
     bool is_time; /**< the value is in microseconds */
     mk_str text;
     uint64_t n;

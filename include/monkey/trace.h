@@ -33,9 +33,9 @@ struct mk_trace {
 /**
  * Only in host(): makes each request to this virtual host part of a trace. A request from a trusted proxy
  * (mk_request_trust_proxy()) with a valid `traceparent` header continues that trace and its `tracestate`; all
- * other requests start a new trace. `sampled_of_million` new traces of a million are sampled.
+ * other requests start a new trace, of which `sampled_per_million` in a million are sampled.
  */
-MK_API void mk_config_start_traces(struct mk_config *config, unsigned sampled_of_million);
+MK_API void mk_config_start_traces(struct mk_config *config, unsigned sampled_per_million);
 /** Returns the trace of the request, which lives as long as the request; the first call starts or continues
  * it. NULL if the virtual host has no tracing, or if out of memory. */
 MK_API const struct mk_trace *mk_request_trace(const struct mk_request *request);

@@ -70,7 +70,7 @@ static size_t collect_columns(const struct mk_worker *w, const struct mk_stat_so
     size_t n = 0;
     for (; n < COLUMNS_MAX && mk_stat_field_at(r, table, mk_stat_next(r, table, 0), (unsigned)n, &f); n++) {
         size_t width = strnlen(f.name, TEXT_WIDTH_MAX);
-        bool is_text = f.form == MK_STAT_TEXT;
+        bool is_text = f.type == MK_STAT_TEXT;
         if (is_text)
             width = column_width(w, name, (unsigned)n, width);
         else if (width < NUMBER_WIDTH)
@@ -86,9 +86,9 @@ static size_t collect_columns(const struct mk_worker *w, const struct mk_stat_so
 
 static void write_field_cell(struct cheetah_table_writer *writer, const struct mk_stat_field *f)
 {
-    if (f->form == MK_STAT_TEXT)
+    if (f->type == MK_STAT_TEXT)
         cheetah_table_cell_text(writer, f->text);
-    else if (f->form == MK_STAT_NONE)
+    else if (f->type == MK_STAT_NONE)
         cheetah_table_cell_null(writer);
     else if (f->is_time)
         cheetah_table_cell_us(writer, f->n);

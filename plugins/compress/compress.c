@@ -95,9 +95,9 @@ static void weaken_etag_of_304(const struct job *j)
 
 /* ---- Content ---- */
 
-static ssize_t read_empty_body(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap)
+static ssize_t read_empty_body(void *ctx, struct mk_filter_next *next, char *buf, size_t cap)
 {
-    (void)ctx, (void)inner, (void)buf, (void)cap;
+    (void)ctx, (void)next, (void)buf, (void)cap;
     return 0;
 }
 

@@ -77,13 +77,13 @@ static void close_stream(void *ctx)
 /* ---- Compressing ---- */
 
 /* Reads more input. Returns 1 if the coder has work to do, 0 if no input is available at the moment. */
-static ssize_t read_input(struct stream *s, struct mk_filter_next *inner, size_t *budget)
+static ssize_t read_input(struct stream *s, struct mk_filter_next *next, size_t *budget)
 {
     if (*budget == 0) {
         s->must_yield = true;
         return 0;
     }
-    ssize_t n = mk_filter_next_read(inner, s->room, *budget < ROOM ? *budget : ROOM);
+    ssize_t n = mk_filter_next_read(next, s->room, *budget < ROOM ? *budget : ROOM);
     if (n == -EAGAIN && !s->holds_back)
         return 0;
     if (n < 0 && n != -EAGAIN)
@@ -135,7 +135,7 @@ static ssize_t yield_stream_to_loop(struct stream *s)
     return -EAGAIN;
 }
 
-static ssize_t read_compressed(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap)
+static ssize_t read_compressed(void *ctx, struct mk_filter_next *next, char *buf, size_t cap)
 {
     struct stream *s = ctx;
     struct coder_io io = {.out = buf, .out_cap = cap};
@@ -147,7 +147,7 @@ static ssize_t read_compressed(void *ctx, struct mk_filter_next *inner, char *bu
         return yield_stream_to_loop(s);
     while (goes_on > 0 && io.out_len < cap) {
         bool is_idle = s->op == CODER_RUN && s->left == 0;
-        goes_on = is_idle ? read_input(s, inner, &budget) : run_coder(s, &io);
+        goes_on = is_idle ? read_input(s, next, &budget) : run_coder(s, &io);
     }
     if (goes_on < 0)
         return goes_on;

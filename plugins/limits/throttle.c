@@ -106,7 +106,7 @@ static void consume_allowance(struct throttle *p, uint64_t n)
         p->left -= min_u64(n, p->left);
 }
 
-static ssize_t read_throttled(void *ctx, struct mk_filter_next *inner, char *buf, size_t cap)
+static ssize_t read_throttled(void *ctx, struct mk_filter_next *next, char *buf, size_t cap)
 {
     struct throttle *p = ctx;
     uint64_t may = p->left ? bytes_allowed_now(p) : cap; /* reading EOF after the last byte is not limited */
@@ -114,7 +114,7 @@ static ssize_t read_throttled(void *ctx, struct mk_filter_next *inner, char *buf
         schedule_resume(p);
         return -EAGAIN;
     }
-    ssize_t n = mk_filter_next_read(inner, buf, (size_t)min_u64(cap, may));
+    ssize_t n = mk_filter_next_read(next, buf, (size_t)min_u64(cap, may));
     if (n > 0 && p->left)
         consume_allowance(p, (uint64_t)n);
     return n;

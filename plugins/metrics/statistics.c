@@ -298,9 +298,9 @@ static void print_field(const struct mk_stat_field *f, struct mk_json_writer *w)
     struct mk_buf key = mk_buf_fixed(room, sizeof room);
     mk_buf_addf(&key, "%s%s", f->name, f->is_time ? "_us" : "");
     mk_json_key_str(w, mk_buf_str(&key));
-    if (f->form == MK_STAT_TEXT)
+    if (f->type == MK_STAT_TEXT)
         mk_json_string(w, f->text);
-    else if (f->form == MK_STAT_NUMBER)
+    else if (f->type == MK_STAT_NUMBER)
         mk_json_uint(w, f->n);
     else
         mk_json_null(w);

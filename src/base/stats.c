@@ -556,11 +556,11 @@ static void fill_histogram_field(const struct mk_stat_registry *r, uint32_t seri
     uint64_t buckets[MK_STAT_FINE_BUCKETS], total = 0;
     unsigned kind = LOAD(&m->kind), n = n_cells_of_kind(kind) - 1;
     *out = (struct mk_stat_field){
-        .name = names[which], .form = MK_STAT_NUMBER, .is_time = kind != MK_STAT_NUMBER_HISTOGRAM};
+        .name = names[which], .type = MK_STAT_NUMBER, .is_time = kind != MK_STAT_NUMBER_HISTOGRAM};
     for (unsigned i = 0; i < n; i++)
         total += buckets[i] = mk_stat_sum(r, series, first + i);
     if (!total)
-        out->form = MK_STAT_NONE;
+        out->type = MK_STAT_NONE;
     else if (which == 0)
         out->n = mk_stat_sum(r, series, first + n) / total;
     else
@@ -573,16 +573,16 @@ static void fill_metric_field(const struct mk_stat_registry *r, uint32_t series,
     struct mk_stat_metric m;
     decode_metric(&t->metrics[at], &m);
     *out = (struct mk_stat_field){.name = m.column ? m.column : "",
-                                  .form = MK_STAT_NUMBER,
+                                  .type = MK_STAT_NUMBER,
                                   .is_time = m.is_time,
                                   .n = mk_stat_sum(r, series, at)};
     uint64_t by = m.mean_of ? mk_stat_sum(r, series, m.mean_of - 1) : 1;
     if (!by || (m.is_optional && !out->n))
-        out->form = MK_STAT_NONE;
+        out->type = MK_STAT_NONE;
     else
         out->n /= by;
     if (m.value_names) {
-        out->form = MK_STAT_TEXT;
+        out->type = MK_STAT_TEXT;
         out->text = nth_word(m.value_names, out->n);
     }
 }
@@ -596,7 +596,7 @@ static bool read_field(const struct mk_stat_registry *r, unsigned table, uint32_
     unsigned n_labels = n_labels_of(t);
     if (i < n_labels) {
         *out = (struct mk_stat_field){.name = checked_text(t->labels[i], sizeof t->labels[i]),
-                                      .form = MK_STAT_TEXT,
+                                      .type = MK_STAT_TEXT,
                                       .text = mk_stat_label(r, series, i)};
         return true;
     }

@@ -306,11 +306,11 @@ void mk_config_record_attempts(struct mk_config *c)
     c->site->host.records |= MK_VHOST_RECORDS_ATTEMPTS;
 }
 
-void mk_config_start_traces(struct mk_config *c, unsigned sampled_of_million)
+void mk_config_start_traces(struct mk_config *c, unsigned sampled_per_million)
 {
     MK_ASSERT(c->site);
     c->site->host.tracing = &mk_trace_of_vhost;
-    c->site->host.sampled_of_million = sampled_of_million;
+    c->site->host.sampled_per_million = sampled_per_million;
 }
 
 void mk_config_record_traces(struct mk_config *c)

@@ -14,44 +14,44 @@ struct mk_filter_next {
 };
 
 /* Records the end or an error, after which the next filter or body is not read again. */
-static void record_read_result(struct mk_filter_next *inner, ssize_t n)
+static void record_read_result(struct mk_filter_next *next, ssize_t n)
 {
-    inner->ended = n == 0;
-    inner->broken = n < 0 ? (mk_err)n : 0;
-    if (n > 0 && inner->left != MK_RESPONSE_BODY_UNKNOWN)
-        inner->left -= (uint64_t)n;
+    next->ended = n == 0;
+    next->broken = n < 0 ? (mk_err)n : 0;
+    if (n > 0 && next->left != MK_RESPONSE_BODY_UNKNOWN)
+        next->left -= (uint64_t)n;
 }
 
-ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *buf, size_t cap)
+ssize_t mk_filter_next_read(struct mk_filter_next *next, char *buf, size_t cap)
 {
-    if (inner->broken || inner->ended)
-        return inner->broken;
+    if (next->broken || next->ended)
+        return next->broken;
     if (cap == 0)
         return -EINVAL;
-    if (inner->left < cap)
-        cap = (size_t)inner->left;
-    ssize_t n = cap ? mk_response_body_read(&inner->content, buf, cap) : 0;
+    if (next->left < cap)
+        cap = (size_t)next->left;
+    ssize_t n = cap ? mk_response_body_read(&next->content, buf, cap) : 0;
     if (n == -EAGAIN)
         return n;
-    bool too_short = n == 0 && inner->left > 0 && inner->left != MK_RESPONSE_BODY_UNKNOWN;
+    bool too_short = n == 0 && next->left > 0 && next->left != MK_RESPONSE_BODY_UNKNOWN;
     if (too_short || n > (ssize_t)cap)
         n = -EIO;
-    record_read_result(inner, n);
+    record_read_result(next, n);
     return n;
 }
 
 static ssize_t filter_read(void *ctx, char *buf, size_t cap)
 {
-    struct mk_filter_next *inner = ctx;
-    return inner->ops->read(inner->ctx, inner, buf, cap);
+    struct mk_filter_next *next = ctx;
+    return next->ops->read(next->ctx, next, buf, cap);
 }
 
 static void close_filter(void *ctx)
 {
-    struct mk_filter_next *inner = ctx;
-    if (inner->ops->close)
-        inner->ops->close(inner->ctx);
-    mk_response_body_fini(&inner->content);
+    struct mk_filter_next *next = ctx;
+    if (next->ops->close)
+        next->ops->close(next->ctx);
+    mk_response_body_fini(&next->content);
 }
 
 static const struct mk_body_source_ops filter_source = {.read = filter_read, .close = close_filter};
@@ -60,20 +60,20 @@ int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *op
 {
     bool odd = length < MK_LENGTH_UNKNOWN || mk_response_body_is_raw(&r->content) ||
                mk_response_body_is_tunnel(&r->content);
-    struct mk_filter_next *inner = r->sealed || odd ? NULL : mk_arena_alloc(r->arena, sizeof *inner);
-    if (!inner) {
+    struct mk_filter_next *next = r->sealed || odd ? NULL : mk_arena_alloc(r->arena, sizeof *next);
+    if (!next) {
         if (ops->close)
             ops->close(ctx);
         return r->sealed ? -EALREADY : odd ? -EINVAL : -ENOMEM;
     }
-    inner->ops = ops;
-    inner->ctx = ctx;
-    inner->left = r->content.length;
-    inner->broken = 0;
-    inner->ended = false;
-    mk_response_body_move(&inner->content, &r->content);
+    next->ops = ops;
+    next->ctx = ctx;
+    next->left = r->content.length;
+    next->broken = 0;
+    next->ended = false;
+    mk_response_body_move(&next->content, &r->content);
     mk_response_invalidate_cached_head(r);
-    mk_response_body_set_source(&r->content, &filter_source, inner,
+    mk_response_body_set_source(&r->content, &filter_source, next,
                                 length < 0 ? MK_RESPONSE_BODY_UNKNOWN : (uint64_t)length);
     return 0;
 }
@@ -81,8 +81,8 @@ int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *op
 struct mk_response_body *mk_filter_unfiltered_body(struct mk_response_body *c)
 {
     while (c->source == &filter_source) {
-        struct mk_filter_next *inner = c->source_ctx;
-        c = &inner->content;
+        struct mk_filter_next *next = c->source_ctx;
+        c = &next->content;
     }
     return c;
 }

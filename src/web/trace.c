@@ -98,7 +98,7 @@ MK_NOINLINE static const struct mk_trace *start_trace(struct mk_request *r)
         return NULL;
     *t = (struct mk_trace){.is_sampled = false};
     if (!r->trusts_proxy || !continue_trace(r, t))
-        begin_trace(r, t, r->site->sampled_of_million);
+        begin_trace(r, t, r->site->sampled_per_million);
     if (MK_UNLIKELY(t->is_sampled && r->site->records & MK_VHOST_RECORDS_TRACES))
         record_trace(r, t);
     extras->trace = t;

@@ -138,10 +138,10 @@ struct mk_vhost {
                                            * certificate */
     bool tls_kept; /* the certificate files are unusable: the certificate of the earlier configuration is
                       kept */
-    unsigned client_rules_id;    /* hosts with equal client certificate rules share it; 0: no certificates are
+    unsigned client_rules_id; /* hosts with equal client certificate rules share it; 0: no certificates are
                                * requested */
-    uint32_t sampled_of_million; /* share of new traces that are sampled */
-    bool client_required;        /* requests without a certificate are rejected */
+    uint32_t sampled_per_million; /* share of new traces that are sampled */
+    bool client_required;         /* requests without a certificate are rejected */
     uint32_t https_port; /* port to which plain requests are redirected; 0: plain requests are served */
     mk_str hsts;         /* Strict-Transport-Security; absent: none */
 };

@@ -128,10 +128,10 @@ static enum mk_verdict closes(struct mk_request *request, struct mk_response *re
     return mk_response_set_body_source(response, &ops, c, length) ? refuse(response, 503) : MK_DONE;
 }
 
-static ssize_t pull_slowly(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
+static ssize_t pull_slowly(void *ctx, struct mk_filter_next *next, char *buffer, size_t cap)
 {
     uint64_t *left = ctx;
-    ssize_t n = *left ? mk_filter_next_read(inner, buffer, *left < cap ? (size_t)*left : cap) : 0;
+    ssize_t n = *left ? mk_filter_next_read(next, buffer, *left < cap ? (size_t)*left : cap) : 0;
     *left -= n > 0 ? (uint64_t)n : 0;
     return n;
 }

@@ -395,9 +395,9 @@ static enum mk_verdict aside(struct mk_request *request, struct mk_response *res
 
 /* ---- Filters ---- */
 
-static ssize_t pull_upper(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
+static ssize_t pull_upper(void *ctx, struct mk_filter_next *next, char *buffer, size_t cap)
 {
-    ssize_t n = mk_filter_next_read(inner, buffer, cap);
+    ssize_t n = mk_filter_next_read(next, buffer, cap);
     (void)ctx;
     for (ssize_t i = 0; i < n; i++)
         if (buffer[i] >= 'a' && buffer[i] <= 'z')
@@ -408,12 +408,12 @@ static ssize_t pull_upper(void *ctx, struct mk_filter_next *inner, char *buffer,
 static const struct mk_filter_ops upper_ops = {.read = pull_upper};
 
 /* Doubles every byte, so that the length of the body changes. */
-static ssize_t pull_double(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
+static ssize_t pull_double(void *ctx, struct mk_filter_next *next, char *buffer, size_t cap)
 {
     (void)ctx;
     if (cap < 2)
         return -EIO;
-    ssize_t n = mk_filter_next_read(inner, buffer, cap / 2);
+    ssize_t n = mk_filter_next_read(next, buffer, cap / 2);
     for (ssize_t i = n - 1; i >= 0; i--)
         buffer[2 * i] = buffer[2 * i + 1] = buffer[i];
     return n > 0 ? 2 * n : n;

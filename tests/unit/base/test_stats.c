@@ -657,16 +657,16 @@ static void stats_columns_have_means_words_and_gaps(void **state)
     for (unsigned i = 0; i < MK_LEN(names); i++) {
         assert_true(mk_stat_field_at(r, 1, s, i, &f));
         assert_string_equal(f.name, names[i]);
-        assert_int_equal(f.form, i < 2 ? MK_STAT_TEXT : i == 2 ? MK_STAT_NUMBER : MK_STAT_NONE);
+        assert_int_equal(f.type, i < 2 ? MK_STAT_TEXT : i == 2 ? MK_STAT_NUMBER : MK_STAT_NONE);
     }
     assert_false(mk_stat_field_at(r, 1, s, MK_LEN(names), &f));
     mk_stat_add(&cells[CALLS], 4);
     mk_stat_add(&cells[MICROS], 1000);
     mk_stat_observe(&cells[DURATION], 70);
     assert_true(mk_stat_field_at(r, 1, s, 4, &f));
-    assert_true(f.form == MK_STAT_NUMBER && f.is_time && f.n == 250);
+    assert_true(f.type == MK_STAT_NUMBER && f.is_time && f.n == 250);
     assert_true(mk_stat_field_at(r, 1, s, 5, &f));
-    assert_true(f.form == MK_STAT_NUMBER && f.n == 70);
+    assert_true(f.type == MK_STAT_NUMBER && f.n == 70);
     static const struct mk_stat_metric state_of[] = {
         {.column = "state", .kind = MK_STAT_GAUGE, .value_names = "up slow down"}};
     unsigned t = mk_stat_register_table(r, &(struct mk_stat_table){"words", {NULL}, state_of, 1, {0}});

@@ -21,7 +21,7 @@ struct shift {
     struct mk_request *request;
 };
 
-static ssize_t pull_shifted(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
+static ssize_t pull_shifted(void *ctx, struct mk_filter_next *next, char *buffer, size_t cap)
 {
     struct shift *s = ctx;
     if (s->at >= s->fails_at)
@@ -32,7 +32,7 @@ static ssize_t pull_shifted(void *ctx, struct mk_filter_next *inner, char *buffe
         return -EAGAIN;
     }
     s->napped = 0;
-    ssize_t n = mk_filter_next_read(inner, buffer, cap);
+    ssize_t n = mk_filter_next_read(next, buffer, cap);
     for (ssize_t i = 0; i < n; i++)
         buffer[i]++;
     s->at += n > 0 ? (uint64_t)n : 0;

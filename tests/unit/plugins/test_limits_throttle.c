@@ -83,10 +83,10 @@ int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *op
     return 0;
 }
 
-ssize_t mk_filter_next_read(struct mk_filter_next *inner, char *to, size_t cap)
+ssize_t mk_filter_next_read(struct mk_filter_next *next, char *to, size_t cap)
 {
     size_t n = source < cap ? (size_t)source : cap;
-    (void)inner, (void)to;
+    (void)next, (void)to;
     source -= n;
     return (ssize_t)n;
 }

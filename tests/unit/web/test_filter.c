@@ -26,7 +26,7 @@ struct filter {
     unsigned n_pulls;
 };
 
-static ssize_t pull_filter(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
+static ssize_t pull_filter(void *ctx, struct mk_filter_next *next, char *buffer, size_t cap)
 {
     struct filter *f = ctx;
     char piece[64];
@@ -35,7 +35,7 @@ static ssize_t pull_filter(void *ctx, struct mk_filter_next *inner, char *buffer
         return f->answer;
     size_t n = mk_min(cap / 2, f->step ? f->step : sizeof piece);
     assert_true(n > 0);
-    f->last = mk_filter_next_read(inner, piece, n);
+    f->last = mk_filter_next_read(next, piece, n);
     for (ssize_t i = 0; i < f->last; i++) {
         buffer[2 * i] = piece[i];
         buffer[2 * i + 1] = f->letter;
@@ -244,10 +244,10 @@ static void filter_source_overrunning_buffer_is_an_error(void **state)
     mk_exchange_free(x);
 }
 
-static ssize_t pull_nothing(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
+static ssize_t pull_nothing(void *ctx, struct mk_filter_next *next, char *buffer, size_t cap)
 {
     (void)ctx, (void)cap;
-    return mk_filter_next_read(inner, buffer, 0);
+    return mk_filter_next_read(next, buffer, 0);
 }
 
 static void filter_pull_with_empty_buffer_is_invalid(void **state)

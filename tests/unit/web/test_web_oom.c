@@ -162,10 +162,10 @@ static void release_data(void *data)
     n_given_back++;
 }
 
-static ssize_t pull_through(void *ctx, struct mk_filter_next *inner, char *buffer, size_t cap)
+static ssize_t pull_through(void *ctx, struct mk_filter_next *next, char *buffer, size_t cap)
 {
     (void)ctx;
-    return mk_filter_next_read(inner, buffer, cap);
+    return mk_filter_next_read(next, buffer, cap);
 }
 
 static enum mk_verdict find_out(struct mk_request *request, struct mk_response *response, void *data)
