@@ -36,6 +36,7 @@ struct mk_upstream_http2_module;
 struct mk_upstreams;
 struct mk_discovery_source;
 struct mk_resolvers;
+struct mk_saved_servers;
 struct mk_server_state;
 
 struct mk_upstream {
@@ -57,7 +58,10 @@ struct mk_upstream {
     mk_str state_file;                    /* absolute path; absent: changes cannot be saved */
     struct mk_discovery_source *sources;  /* of servers: see discovery.h; NULL: none */
     const struct mk_resolvers *resolvers; /* for the names among them */
-    const struct mk_server_state *saved;  /* saved changes of servers that they list; NULL: none */
+    const struct mk_server_state
+        *loaded;                    /* saved changes of servers that they list, from StateFile; NULL: none */
+    struct mk_saved_servers *saved; /* the same in shared memory, with later changes; NULL: no StateFile */
+    uint32_t n_changes_at_load;     /* mk_saved_servers.n_changes before StateFile was read */
     /* For a dynamic upstream: see struct mk_upstream_dynamic_options. */
     unsigned max_hosts;                                    /* 0: the upstream is not dynamic */
     bool (*allows)(void *ctx, const struct mk_addr *addr); /* NULL: all addresses are allowed */

@@ -13,7 +13,7 @@
 #include "upstream/failover.h"
 #include "upstream/health.h"
 #include "upstream/pool.h"
-#include "upstream/server_state.h"
+#include "upstream/saved_servers.h"
 #include "upstream/wait_queue.h"
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -57,14 +57,6 @@ static struct mk_upstream_server *find_server_by_name(const struct mk_upstream *
     return NULL;
 }
 
-static const struct mk_server_state_entry *find_saved(const struct mk_upstream *u, mk_str name)
-{
-    for (unsigned i = 0; u->saved && i < u->saved->n; i++)
-        if (mk_str_eq(u->saved->entries[i].server, name))
-            return &u->saved->entries[i];
-    return NULL;
-}
-
 /* Does a source of the new configuration list the server in this slot, which has the key of the slot? */
 static bool is_still_discovered(const struct mk_upstreams *all, const struct mk_upstream_server *s)
 {
@@ -82,13 +74,14 @@ static void publish_discovered(struct mk_upstreams *all, const struct mk_upstrea
     const struct mk_upstream *u = s->upstream;
     const struct mk_added_server *a = &all->control->of[s->stats_slot];
     const mk_str names[] = {mk_str_from_c(a->name), u->name};
-    const struct mk_server_state_entry *saved = find_saved(u, names[0]);
+    struct mk_server_state_entry saved = {.mode = MK_SERVER_ENABLED};
     struct mk_upstream_stats_health *h = mk_health_shared(s);
     h->series = mk_stat_series(all->stats.registry, all->stats.table, names);
     mk_stat_hide(all->stats.registry, h->series, false);
     mk_upstream_stats_set_server(&all->stats, s->stats_slot, a->is_backup, a->weight, u->max);
-    mk_upstream_stats_set_mode(&all->stats, s->stats_slot, saved ? saved->mode : MK_SERVER_ENABLED,
-                               saved && saved->weight ? saved->weight : a->weight);
+    (void)mk_saved_servers_find(u, names[0], &saved);
+    mk_upstream_stats_set_mode(&all->stats, s->stats_slot, saved.mode,
+                               saved.weight ? saved.weight : a->weight);
 }
 
 /* Workers of an earlier configuration may still have connections to the server that had the slot. */
@@ -530,6 +523,7 @@ static int change_server(const struct command *c)
 
 struct save {
     struct mk_pool *pool;
+    const struct mk_upstream *upstream;
     struct mk_command_end end;
     char path[PATH_MAX];
     size_t path_len, len;
@@ -560,6 +554,7 @@ static void on_state_written(void *ctx)
     char buf[SAVE_TEXT_MAX];
     struct mk_buf text = mk_buf_fixed(buf, sizeof buf);
     s->pool->saves_state = false;
+    mk_saved_servers_file_written(s->upstream);
     mk_conn_limit_unlock_changes(&s->pool->limit);
     int e = report_save(s, &text);
     s->end.done(s->end.ctx, e, mk_buf_str(&text));
@@ -573,8 +568,9 @@ static struct save *new_save(const struct command *c)
     if (!s)
         return NULL;
     struct mk_buf text = mk_buf_fixed(s->text, sizeof s->text);
-    mk_server_state_format(u, &text);
+    mk_server_state_save(u, &text);
     s->pool = c->pool;
+    s->upstream = u;
     s->len = text.len;
     s->path_len = u->state_file.len < sizeof s->path ? u->state_file.len : 0; /* 0: the write fails */
     memcpy(s->path, u->state_file.p, s->path_len);
@@ -597,6 +593,7 @@ static int save_state(const struct command *c)
         }
     }
     write_state(s);
+    mk_saved_servers_file_written(s->upstream);
     int e = report_save(s, c->out);
     mk_mem_free(s);
     return e;
@@ -708,13 +705,13 @@ static void update_weight(const struct command *c, struct mk_upstream_server *s)
 static void enable_discovered(struct command *c, const struct mk_discovery_source *source,
                               struct mk_upstream_server *s, bool is_new)
 {
-    const struct mk_server_state_entry *saved = find_saved(source->upstream, c->server);
+    struct mk_server_state_entry saved;
     if (is_new)
         fill_vacant(c, s);
     else
         set_mode(c, s, MK_SERVER_ENABLED, c->weight);
-    if (saved)
-        set_mode(c, s, saved->mode, saved->weight ? saved->weight : c->weight);
+    if (mk_saved_servers_find(source->upstream, c->server, &saved))
+        set_mode(c, s, saved.mode, saved.weight ? saved.weight : c->weight);
     log_discovered(c, source, "listed");
 }
 

@@ -26,8 +26,8 @@ void mk_server_state_read(struct mk_config *config, const void *section, mk_str 
                           struct mk_server_state *out);
 /* Parses one line that is neither empty nor a comment. Returns NULL, or a text that describes valid input. */
 const char *mk_server_state_parse_line(mk_str line, struct mk_server_state_entry *out);
-/* Appends the state of the servers, in the format of the file. */
-void mk_server_state_format(const struct mk_upstream *u, struct mk_buf *out);
+/* Appends the changes of the servers, in the format of the file, and keeps those of listed servers: saved_servers.h. */
+void mk_server_state_save(const struct mk_upstream *u, struct mk_buf *out);
 /* Replaces the file atomically. It is on disk when this returns 0. Blocks; any thread may call it. */
 mk_err mk_server_state_write(mk_str path, mk_str text) MK_MUST_USE;
 

@@ -5,6 +5,7 @@
 #include "upstream/discovery.h"
 #include "upstream/failover.h"
 #include "upstream/pool.h"
+#include "upstream/saved_servers.h"
 #include "upstream/server_control.h"
 #include "upstream/upstream_lookup.h"
 
@@ -165,6 +166,7 @@ static int master_start(struct mk_config *config, void *data)
     if (!mk_conn_limit_open_fds(&all->limit, config))
         return -EMFILE;
     mk_upstream_stats_save(&all->stats, &all->former);
+    mk_saved_servers_publish(all);
     publish_servers(all, true);
     publish_servers(all, false);
     for (unsigned i = 0; i < all->stats.memory->n; i++)

@@ -14,6 +14,7 @@
 #include "upstream/endpoint.h"
 #include "upstream/http2.h"
 #include "upstream/resolver.h"
+#include "upstream/saved_servers.h"
 #include "upstream/server_control.h"
 #include "upstream/server_state.h"
 
@@ -190,7 +191,7 @@ static bool builder_keep_discovered(struct upstream_builder *m, struct mk_upstre
     for (unsigned i = 0; kept && i < state->n; i++)
         if (state->entries[i].is_discovered)
             kept->entries[kept->n++] = state->entries[i];
-    u->saved = kept;
+    u->loaded = kept;
     return kept;
 }
 
@@ -199,9 +200,9 @@ static bool builder_keep_discovered(struct upstream_builder *m, struct mk_upstre
 static bool builder_apply_saved(struct upstream_builder *m, struct mk_upstream *u, unsigned max,
                                 const struct mk_server_state_entry *e)
 {
-    if (e->is_discovered && u->sources)
-        return true;
     struct mk_upstream_server *s = find_server(u, e->server);
+    if (!s && e->is_discovered && u->sources)
+        return true;
     const struct mk_upstream_server_line line = {
         .address = e->server, .weight = e->weight ? e->weight : 1, .backup = e->is_backup};
     if (!s && (!e->is_added || u->n >= max)) {
@@ -248,6 +249,8 @@ static bool builder_add_spare_servers(struct upstream_builder *m, struct mk_upst
 static bool builder_add_changes(struct upstream_builder *m, struct mk_upstream *u, unsigned max)
 {
     struct mk_server_state state = {.n = 0};
+    if (u->sources && u->state_file.p && !mk_saved_servers_init(m->config, u))
+        return false;
     if (u->state_file.p)
         mk_server_state_read(m->config, m->section, u->state_file, &state);
     if (u->sources && state.n && !builder_keep_discovered(m, u, &state))

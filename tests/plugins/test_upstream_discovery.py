@@ -546,6 +546,135 @@ def test_discovery_saved_drain_of_discovered_server(start, tmp_path):
         assert counts(it, 10, all) == [0, 10] and states(it)[all[0].address] == "draining"
 
 
+@pytest.fixture
+def saving(start, tmp_path):
+    """`saving(servers listed at the start)`: a server with a ServersFile and a StateFile."""
+    file, state = tmp_path / "list" / "servers", tmp_path / "state"
+    file.parent.mkdir()
+
+    class Saving:
+        def __init__(self, *listed, configured=()):
+            self.list(*listed)
+            self.configured = configured
+            lines = "".join(f"Server {each.address}\n" for each in configured)
+            self.it = start(keys=f"ServersFile {file}\nStateFile {state}\nMaxServers 8\n{lines}", workers=2)
+            wait_for_servers(self.it, *configured, *listed)
+
+        def list(self, *servers):
+            replace(file, "".join(f"{each.address}\n" for each in servers))
+
+        def now_lists(self, *servers):
+            self.list(*servers)
+            wait_for_servers(self.it, *self.configured, *servers)
+
+        def state_of(self, server):
+            return states(self.it)[server.address]
+
+        def run(self, text):
+            assert run(self.it, f"upstream group {text} --save") == "done, and saved\n"
+
+        @property
+        def lines(self):
+            return state.read_text().splitlines()[1:]
+
+    Saving.state = state
+    return Saving
+
+
+def test_saved_drain_applies_when_the_server_is_listed_again(saving):
+    with backends(2) as (a, b):
+        each = saving(a, b)
+        each.run(f"drain {b.address} move")
+        for _ in range(3):
+            each.now_lists(a)
+            each.now_lists(a, b)
+            assert each.state_of(b) == "draining" and counts(each.it, 10, [a, b]) == [10, 0]
+        each.run(f"enable {b.address}")
+        each.now_lists(a)
+        each.now_lists(a, b)
+        assert each.state_of(b) == "up" and each.lines == []
+
+
+def test_saved_drain_of_unlisted_server_outlasts_other_changes(saving):
+    with backends(3) as (a, b, c):
+        each = saving(a, b, configured=[c])
+        each.run(f"drain {b.address}")
+        each.now_lists(a)
+        each.run(f"weight {a.address} 7")
+        each.run(f"weight {c.address} 2")
+        assert each.lines == [f"{c.address} weight=2", f"{b.address} discovered drain", f"{a.address} discovered weight=7"]
+        each.now_lists(b)
+        assert each.state_of(b) == "draining"
+        each.run(f"enable {b.address}")
+        assert each.lines == [f"{c.address} weight=2", f"{a.address} discovered weight=7"]
+
+
+def test_saved_enable_replaces_the_drain_of_the_file(saving):
+    with backends(2) as (a, b):
+        saving.state.write_text(f"{b.address} discovered weight=3 drain\n")
+        each = saving(a, b)
+        assert each.state_of(b) == "draining"
+        each.run(f"enable {b.address}")
+        each.now_lists(a)
+        each.now_lists(a, b)
+        assert each.state_of(b) == "up" and each.lines == [f"{b.address} discovered weight=3"]
+        assert counts(each.it, 40, [a, b]) == [10, 30]
+
+
+def test_unsaved_change_of_listed_server_ends_when_it_is_unlisted(saving):
+    with backends(2) as (a, b):
+        each = saving(a, b)
+        run(each.it, f"upstream group drain {b.address}")
+        each.now_lists(a)
+        each.run(f"weight {a.address} 2")
+        assert each.lines == [f"{a.address} discovered weight=2"]
+        each.now_lists(a, b)
+        assert each.state_of(b) == "up"
+
+
+@pytest.mark.processes("it reloads, or kills workers")
+def test_saved_drain_of_unlisted_server_outlasts_reloads_and_crashes(saving):
+    with backends(2) as (a, b):
+        each = saving(a, b)
+        each.run(f"drain {b.address}")
+        each.now_lists(a)
+        run(each.it, "reload")
+        each.run(f"weight {a.address} 7")
+        assert each.lines == [f"{b.address} discovered drain", f"{a.address} discovered weight=7"]
+        old = each.it.server.workers
+        each.it.server.allow("killed by signal 9|worker .* (died|was killed)")
+        for worker in old:
+            os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: len(set(each.it.server.workers) - set(old)) == 2 and each.it.server.get("/").status == 200, "the next workers")
+        each.now_lists(a, b)
+        assert each.state_of(b) == "draining"
+        each.state.write_text("")
+        run(each.it, "reload")
+        assert each.state_of(b) == "up"
+
+
+@pytest.mark.processes("it reloads, or kills workers")
+def test_saved_drain_applies_to_a_server_that_the_configuration_now_contains(saving):
+    with backends(2) as (a, b):
+        each = saving(a, b)
+        each.run(f"drain {b.address}")
+        each.it.change("MaxServers 8", f"MaxServers 8\n    Server {b.address}")
+        run(each.it, "reload")
+        wait_for_servers(each.it, a, b)
+        assert each.state_of(b) == "draining"
+        each.run(f"weight {a.address} 7")
+        assert each.lines == [f"{b.address} drain", f"{a.address} discovered weight=7"]
+
+
+def test_saved_changes_fit_into_the_state_file(saving):
+    with backends(2) as (a, b):
+        saving.state.write_text("".join(f"127.0.1.{i}:80 discovered drain\n" for i in range(64)))
+        each = saving(a, b)
+        each.run(f"drain {b.address}")
+        each.run(f"weight {a.address} 7")
+        assert each.lines == [*(f"127.0.1.{i}:80 discovered drain" for i in range(2, 64)), f"{a.address} discovered weight=7", f"{b.address} discovered drain"]
+
+
 def test_discovery_slow_start_of_new_server(start):
     with backends(2) as all, DnsServer({(APP, A): [a(APP, "127.0.0.1")]}) as dns:
         it = start(dns, f"{APP}:{all[0].at[1]} resolve", keys=f"Server {all[0].address}\nResolveTTL 1s\nSlowStart 600s", workers=1)
