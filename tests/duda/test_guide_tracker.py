@@ -185,6 +185,7 @@ def check_issues(server):
     assert eve.post(f"{path}/comments", text="Good.")["Location"] == path and "Good." in dora.get(path).text
     assert eve.post("/issues/99/comments", text="x").status == 404
     assert "Kettle" in server.get("/?q=KETT").text and "Kettle" not in server.get("/?q=none").text
+    assert "Kettle" not in server.get("/?q=k%25t").text and "Kettle" not in server.get("/?q=k_ttle").text
     assert server.get("/?page=0").status == 400 and server.get(f"/?q={'x' * 101}").status == 400
     return dora, path
 

@@ -69,6 +69,7 @@ def test_api_sample_lists_pages(api):
     assert titles(second) == ["The Time Machine"]
     assert links(second) == {rel: f"/api/books?per_page=2&page={n}" for rel, n in (("first", 1), ("prev", 1), ("last", 2))}
     assert titles(api.get("/api/books?q=MOON")) == ["Around the Moon", "From the Earth to the Moon"]
+    assert titles(api.get("/api/books?q=%25")) == titles(api.get("/api/books?q=m__n")) == [], "wildcards match only themselves"
     for bad in ("page=0", "page=x", "per_page=101", "per_page=0"):
         answer = api.get("/api/books?" + bad)
         assert answer.status == 400 and answer["Content-Type"] == "application/problem+json", bad

@@ -55,6 +55,16 @@ static int run(struct duda_ctx *d)
     return tell(d, duda_sql_query_values(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), all, n), &result);
 }
 
+/* /like?q=TEXT&in=TEXT: does the text contain the other one? */
+static int like(struct duda_ctx *d)
+{
+    struct duda_sql_result result;
+    int e = duda_sql_query(d, duda_sql_find(d, NULL), &result,
+                           "SELECT CASE WHEN $1 LIKE '%' || $2 || '%' ESCAPE '!' THEN 1 ELSE 0 END AS found",
+                           duda_sql_text(duda_query(d, "in")), duda_sql_text(duda_sql_like_escape(d, duda_query(d, "q"))));
+    return tell(d, e, &result);
+}
+
 static int types(struct duda_ctx *d)
 {
     struct duda_sql_db *db = duda_sql_find(d, NULL);
@@ -120,7 +130,7 @@ static int many(struct duda_ctx *d)
 DUDA_SERVICE(asks,
     DUDA_GET("/many", many, "Several statements at once."),
     DUDA_GET("/run", run, "Any statement."),
-    DUDA_GET("/types", types, "Values of all types."),
+    DUDA_GET("/like", like, "Finds a text."), DUDA_GET("/types", types, "Values of all types."),
     DUDA_GET("/move", move, "A transaction."));
 """
 FIRST = """CREATE TABLE accounts (id INTEGER PRIMARY KEY, n INTEGER NOT NULL CHECK (n >= 0));
@@ -201,6 +211,15 @@ def test_sql_parameters_never_become_sql(server, value):
     assert run(server, "SELECT id FROM goods WHERE name = $1", value) == []
     assert run(server, "SELECT CAST($1 AS TEXT) AS v", value) == [{"v": value}]
     assert len(run(server, "SELECT id FROM accounts")) == 2
+
+
+@pytest.mark.parametrize("text", ["%", "_", "!", "!%", "100%", "a_b", "!_%!", "\\", "\\%", "é%", ""])
+def test_sql_like_escape_makes_wildcards_literal(server, text):
+    def found(where):
+        return json.loads(server.get(f"/like?q={urllib.parse.quote(text)}&in={urllib.parse.quote(where)}").text.rsplit(" ", 1)[0])[0]["found"]
+
+    assert found(f"before {text} after") == 1
+    assert found("before 100x axb after") == (0 if text else 1)
 
 
 def test_sql_errors_name_the_cause(server, backend):

@@ -491,6 +491,16 @@ MK_API int duda_sql_query_named(struct duda_ctx *d, struct duda_sql_db *db, stru
                                 const char *text, const struct duda_sql_named_value *values,
                                 size_t n) MK_API_MUST_USE;
 
+/**
+ * Escapes the wildcards `%` and `_` in a text for LIKE ... ESCAPE '!', so that they match only themselves.
+ * Returns a copy that lives until the handler returns; absent: out of memory.
+ *
+ *     int e = duda_sql_query(d, db, &result,
+ *                            "SELECT id FROM goods WHERE name LIKE '%' || $1 || '%' ESCAPE '!'",
+ *                            duda_sql_text(duda_sql_like_escape(d, duda_query(d, "q"))));
+ */
+MK_API mk_str duda_sql_like_escape(struct duda_ctx *d, mk_str text);
+
 /* ---- Large results ---- */
 
 /** A query whose rows are read in batches. */

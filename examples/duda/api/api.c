@@ -116,16 +116,17 @@ static int list(struct duda_ctx *d)
     struct search search = {.q = MK_STR(""), .page = 1};
     int e = duda_bind_query(d, &search_schema, &search);
     e = e ? e : duda_page_read(d, &page);
+    struct duda_sql_value q = duda_sql_text(duda_sql_like_escape(d, search.q));
     e = e ? e
-          : duda_sql_query_cell(d, db(d), &count,
-                                "SELECT count(*) FROM books WHERE lower(title) LIKE '%' || lower($1) || '%'",
-                                duda_sql_text(search.q));
+          : duda_sql_query_cell(
+                d, db(d), &count,
+                "SELECT count(*) FROM books WHERE lower(title) LIKE '%' || lower($1) || '%' ESCAPE '!'", q);
     e = e ? e
-          : duda_sql_query(
-                d, db(d), &result,
-                "SELECT id, title, author, year FROM books WHERE lower(title) LIKE '%' || lower($1) || '%' "
-                "ORDER BY title, id LIMIT $2 OFFSET $3",
-                duda_sql_text(search.q), duda_sql_integer(page.size), duda_sql_integer(page.offset));
+          : duda_sql_query(d, db(d), &result,
+                           "SELECT id, title, author, year FROM books "
+                           "WHERE lower(title) LIKE '%' || lower($1) || '%' ESCAPE '!' ORDER BY title, id "
+                           "LIMIT $2 OFFSET $3",
+                           q, duda_sql_integer(page.size), duda_sql_integer(page.offset));
     if (e)
         return e;
     page.total = count.number;

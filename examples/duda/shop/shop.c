@@ -66,21 +66,6 @@ static int fail(struct duda_ctx *d, int e, const struct duda_sql_result *result)
 
 /* ---- Goods ---- */
 
-/* A LIKE pattern for names that contain the text; '!' escapes the wildcards in it. */
-static mk_str pattern(struct duda_ctx *d, mk_str search)
-{
-    char buf[2 * SEARCH_LEN_MAX + 3];
-    struct mk_buf out = mk_buf_fixed(buf, sizeof buf);
-    mk_buf_add_char(&out, '%');
-    for (size_t i = 0; i < search.len; i++) {
-        if (search.p[i] == '%' || search.p[i] == '_' || search.p[i] == '!')
-            mk_buf_add_char(&out, '!');
-        mk_buf_add_char(&out, search.p[i]);
-    }
-    mk_buf_add_char(&out, '%');
-    return duda_strdup(d, mk_buf_str(&out));
-}
-
 /* Computes the fields that the pages show, and returns the total of all items. */
 static int64_t complete_items(struct duda_ctx *d, struct item *items, size_t n)
 {
@@ -103,9 +88,9 @@ static int list(struct duda_ctx *d)
         return 422;
     int e = duda_sql_query_rows(
         d, data(d), &item_schema, &items, &n,
-        "SELECT id, name, price AS cents, stock AS n FROM goods WHERE lower(name) LIKE lower($1) ESCAPE '!' "
-        "ORDER BY name LIMIT 100",
-        duda_sql_text(pattern(d, search)));
+        "SELECT id, name, price AS cents, stock AS n FROM goods "
+        "WHERE lower(name) LIKE '%' || lower($1) || '%' ESCAPE '!' ORDER BY name LIMIT 100",
+        duda_sql_text(duda_sql_like_escape(d, search)));
     (void)complete_items(d, items, n);
     return e ? e : show(d, "goods.html", 200, NULL, items, n, 0);
 }

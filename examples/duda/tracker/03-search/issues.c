@@ -21,12 +21,13 @@ int find_issues(struct duda_ctx *d, struct search *search, struct issue **issues
     struct duda_sql_result result;
     *search = (struct search){.q = MK_STR(""), .page = 1};
     int e = duda_bind_query(d, &search_schema, search);
+    struct search escaped = {.q = duda_sql_like_escape(d, search->q), .page = search->page};
     e = e ? e
-          : duda_sql_query_struct(
-                d, db(d), &result,
-                "SELECT * FROM issues WHERE lower(title || ' ' || text) LIKE '%' || lower(:q) || '%' "
-                "ORDER BY id DESC LIMIT 21 OFFSET (:page - 1) * 20",
-                &search_schema, search);
+          : duda_sql_query_struct(d, db(d), &result,
+                                  "SELECT * FROM issues "
+                                  "WHERE lower(title || ' ' || text) LIKE '%' || lower(:q) || '%' ESCAPE '!' "
+                                  "ORDER BY id DESC LIMIT 21 OFFSET (:page - 1) * 20",
+                                  &search_schema, &escaped);
     e = e ? e : duda_sql_bind_rows(d, &result, &issue_schema, issues);
     *n = e ? 0 : result.n_rows;
     return e;
