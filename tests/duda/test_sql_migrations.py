@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sql package: migrations that take longer than `Timeout`, with SQLite and PostgreSQL. Everything that may end while they run:
 the request that waits for them, the worker, the server."""
+import concurrent.futures
 import os
 import signal
 import sqlite3
@@ -115,6 +116,8 @@ class Shop:
         assert other.stdout.readline() == "locked\n"
 
         def unlock():
+            if other.stdin.closed:
+                return
             other.stdin.close()
             other.wait()
             other.stdout.close()
@@ -165,17 +168,33 @@ def test_sql_requests_that_wait_for_migrations_time_out_without_effect(shop):
     unlock = shop.lock()
     try:
         server = shop.start(server="HandlerTimeout 1s")
-        for _ in range(5):
-            late = server.get("/add", "POST")
-            assert late.status == 504 or late.text.startswith("110 "), late.text
+        server.err.wait_for(WAITS)
         with server.connect() as c:
             c.send(b"POST /add HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
-        server.err.wait_for(WAITS)
+        for _ in range(5):
+            late = server.get("/add", "POST")
+            assert late.status == 504, late.text
     finally:
         unlock()
     wait_until(lambda: server.get("/both").text == "1", "the migration is complete")
     assert server.get("/add", "POST").text == "0"
     assert server.get("/both").text == "2"
+
+
+def test_sql_requests_wait_for_migrations_beyond_timeout(shop):
+    unlock = shop.lock()
+    try:
+        server = shop.start()
+        server.err.wait_for(WAITS)
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            waiting = [pool.submit(server.get, target) for target in ("/count", "/count", "/both")]
+            try:
+                server.err.wait_for(WAITS, 2)
+            finally:
+                unlock()
+            assert [each.result().text for each in waiting] == ["1"] * 3
+    finally:
+        unlock()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])

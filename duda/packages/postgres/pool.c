@@ -178,11 +178,33 @@ static void on_down(struct package_conn *conn, int error)
     package_wait_queue_fail_all(&b->waiting_transactions, error);
 }
 
+static struct package_migration_state get_migration_state(void *ctx)
+{
+    const struct postgres_pool *b = ctx;
+    struct package_migration_state state = {.since_ms = 0};
+    for (unsigned i = 0; i < b->settings->connections && !state.running; i++)
+        if (package_conn_is_in_state(&b->conns[i].base, PACKAGE_CONN_MIGRATING))
+            state = (struct package_migration_state){b->conns[i].migrate.at, b->conns[i].base.since_ms};
+    return state;
+}
+
+/* Returns whether no connection can be up yet, because the database is being migrated. */
+static bool is_waiting_for_migration(struct postgres_pool *b)
+{
+    return get_migration_state(b).since_ms && !is_any_conn_up(b);
+}
+
+/* Migrations have no time limit: meanwhile, only the deadline of a handler ends its wait. */
 static void fail_overdue_queries(struct postgres_pool *b)
 {
     uint64_t now = mk_worker_now_ms(b->worker);
     struct postgres_query *job;
     while ((job = (struct postgres_query *)package_request_queue_pop_due(&b->waiting, now))) {
+        if (!job->is_abandoned && is_waiting_for_migration(b)) {
+            job->request.due_ms = now + b->settings->timeout_ms;
+            package_request_queue_push(&b->waiting, &job->request);
+            continue;
+        }
         postgres_query_fail(job, -ETIMEDOUT, b->settings->name, "no connection within Timeout");
         if (job->on_done)
             job->on_done(job->ctx, job);
@@ -573,16 +595,6 @@ static const struct package_conn_ops package_ops = {.section = "POSTGRES",
                                                     .on_down = on_down,
                                                     .on_timeout = postgres_conn_on_timeout,
                                                     .finish = postgres_conn_finish_request};
-
-static struct package_migration_state get_migration_state(void *ctx)
-{
-    const struct postgres_pool *b = ctx;
-    struct package_migration_state state = {.since_ms = 0};
-    for (unsigned i = 0; i < b->settings->connections && !state.running; i++)
-        if (package_conn_is_in_state(&b->conns[i].base, PACKAGE_CONN_MIGRATING))
-            state = (struct package_migration_state){b->conns[i].migrate.at, b->conns[i].base.since_ms};
-    return state;
-}
 
 int postgres_pool_open(struct postgres_pool *b, struct mk_worker *w, const struct postgres_settings *settings)
 {
