@@ -362,6 +362,9 @@ MK_API int mk_config_wait_ready(struct mk_config *config, int fd, uint32_t timeo
 /** In load(): returns true if another process has just loaded this configuration without errors. If so, skip
  * checks that are slow or may hang, because this process is serving requests. */
 MK_API bool mk_config_was_validated(const struct mk_config *config);
+/** Does the server load the texts that serve again, because a watched file has changed or a plugin has requested a reload?
+ * What an administrator has changed at run time should then stay. */
+MK_API bool mk_config_is_repeated(const struct mk_config *config);
 
 /** Only in host(): declares that the plugin writes the access log of this virtual host. Requests for this
  * host are then omitted from the AccessLog files of [SERVER], [HOST] and [LOCATION]. */

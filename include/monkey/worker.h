@@ -295,8 +295,8 @@ static inline void mk_worker_reloads(const struct mk_worker *worker, struct mk_r
 {
     mk_worker_reloads_sized(worker, out, sizeof *out, error);
 }
-/** Sets the level of the error log in all workers, shortly after the call, until the next configuration is
- * loaded. Returns 0 or a negative errno value. */
+/** Sets the level of the error log in all workers, shortly after the call, until an administrator reloads the
+ * configuration. Returns 0 or a negative errno value. */
 MK_API int mk_worker_set_log_level(struct mk_worker *worker, enum mk_log_level level);
 /** The current level of the error log in this worker. */
 MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *worker);

@@ -28,7 +28,7 @@ static void finish_loglevel(struct cheetah_session *s, const struct cheetah_work
         cheetah_session_finish_response(
             s, CHEETAH_FAILED, "%u of %u workers did not confirm the log level %s", missing, g->n, name);
     else
-        cheetah_session_finish_response(s, CHEETAH_OK, "the log level is %s now, until the next reload",
+        cheetah_session_finish_response(s, CHEETAH_OK, "the log level is %s now, until you reload the server",
                                         name);
 }
 

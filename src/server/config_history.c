@@ -325,6 +325,7 @@ bool mk_config_history_begin(struct mk_config_history *h, struct mk_config_sourc
     source->path = h->files->path;
     source->io = h->files->io;
     source->folder = NULL;
+    source->is_repeated = loads_serving(h, has_order) && h->under_way.texts;
     if (h->under_way.texts)
         mk_config_texts_replay(h->under_way.texts, source);
     return has_order;

@@ -46,7 +46,7 @@ void mk_config_history_start(struct mk_config_history *h, struct mk_loop *loop, 
  * why. */
 enum mk_reload_verdict mk_config_history_order(struct mk_config_history *h,
                                                const struct mk_reload_order *order, const char **error);
-/* Call it when a reload begins: sets what `source` loads. False: the order for this reload is void, because the
+/* Call it when a reload begins: sets what `source` loads, and whether that repeats what serves. False: the order for this reload is void, because the
  * configuration was confirmed, or another rollback has succeeded. The reload then loads what serves. */
 bool mk_config_history_begin(struct mk_config_history *h, struct mk_config_source *source);
 /* Call it before and after the master loads `source`. `g`: NULL if it could not be loaded. */

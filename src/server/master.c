@@ -186,6 +186,17 @@ static void finish_reload(struct master *m)
     notify_reload_end(m);
 }
 
+static void set_log_level(struct master *m, int level);
+
+/* A reload that an administrator has requested ends the log level of the shell; an automatic one does not. */
+static void end_log_level(struct master *m)
+{
+    int level = m->plugin_log_level;
+    m->plugin_log_level = -1;
+    if (m->origin.is_repeated && level >= 0)
+        set_log_level(m, level);
+}
+
 static void finish_orders(struct master *m, struct mk_reload_orders *orders, bool ok, const char *text)
 {
     mk_scoreboard_finish_orders(orders, m->workers.scoreboard.reload_stats, ok, mk_str_from_c(text));
@@ -201,7 +212,7 @@ static void hand_over_to_new_workers(struct master *m)
     mk_timer_stop(&m->reload_timer);
     mk_master_housekeeping_set_config(&m->housekeeping, m->generation);
     mk_certificate_monitor_set_config(&m->certificates, m->generation);
-    m->plugin_log_level = -1;
+    end_log_level(m);
     mk_config_history_serves(m->history, m->generation);
     mk_scoreboard_reload_succeeded(
         m->workers.scoreboard.reload_stats); /* before the master stops the old workers */
@@ -555,7 +566,7 @@ static void reopen_logs(struct master *m)
 
 /* ---- Requests of workers ---- */
 
-/* Sets the log level until the next successful reload. */
+/* Sets the log level until the next successful reload that an administrator requests. */
 static void set_log_level(struct master *m, int level)
 {
     if (level < 0 || level >= MK_LOG_LEVEL_COUNT)

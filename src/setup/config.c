@@ -367,6 +367,11 @@ bool mk_config_was_validated(const struct mk_config *c)
     return c->generation->tried;
 }
 
+bool mk_config_is_repeated(const struct mk_config *c)
+{
+    return c->generation->is_repeated;
+}
+
 static mk_err add_readiness_check(struct mk_config_generation *g, struct mk_readiness_check *check)
 {
     struct mk_readiness_check **end = &g->awaits;

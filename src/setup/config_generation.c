@@ -280,6 +280,7 @@ struct mk_config_generation *mk_config_generation_load(const struct mk_config_so
     g->shared = origin->shared ? origin->shared : &g->own_shared;
     g->embedding = origin->embedding;
     g->tried = origin->tried;
+    g->is_repeated = origin->is_repeated;
     g->previous = origin->previous;
     struct mk_config_loader l = {.g = g, .origin = origin, .report = report, .end = &g->sites};
     if (origin->reader)

@@ -50,10 +50,12 @@ struct mk_config_source {
     const void *ctx;                      /* for fill_tree() */
     const struct mk_embedding *embedding; /* NULL: not embedded. Otherwise `text` is added after the file */
     struct mk_config_overrides overrides;
-    struct mk_shared_state *shared;              /* outlives generations; NULL: each generation has its own */
-    bool skips_certificates;                     /* do not read certificates: `monkey certificates` does */
-    bool tried;                                  /* another process has just loaded the configuration without
+    struct mk_shared_state *shared; /* outlives generations; NULL: each generation has its own */
+    bool skips_certificates;        /* do not read certificates: `monkey certificates` does */
+    bool tried;                     /* another process has just loaded the configuration without
                                                     errors */
+    bool is_repeated;               /* the texts that serve are loaded again: no administrator has
+                                                    requested it */
     const struct mk_config_generation *previous; /* the active generation; NULL: none. Needed only during the
                                                   * load */
 };
@@ -213,6 +215,7 @@ struct mk_config_generation {
     int ready_fd; /* epoll instance with the descriptors of the pending checks; -1: none */
     struct mk_stat_source_entry *stat_sources;
     bool tried;          /* another process has just loaded the configuration without errors */
+    bool is_repeated;    /* see mk_config_source.is_repeated */
     uint64_t serial;     /* number that the master assigns when it starts the workers; 0: none
                                         * yet */
     bool records_traces; /* see mk_config_record_traces() */

@@ -57,8 +57,9 @@ static struct mk_upstream_server *find_server_by_name(const struct mk_upstream *
     return NULL;
 }
 
-/* Does a source of the new configuration list the server in this slot, which has the key of the slot? */
-static bool is_still_discovered(const struct mk_upstreams *all, const struct mk_upstream_server *s)
+/* Has a source of the new configuration listed the server in this slot, which has the key of the slot? Or does the
+ * configuration repeat the one to which the administrator has added the server? */
+static bool is_kept(const struct mk_upstreams *all, const struct mk_upstream_server *s)
 {
     const struct mk_upstream_stats_health *h = mk_health_shared(s);
     const struct mk_added_server *a = &all->control->of[s->stats_slot];
@@ -66,10 +67,11 @@ static bool is_still_discovered(const struct mk_upstreams *all, const struct mk_
         mk_upstream_stats_former_admin(&all->stats, &all->former, s->stats_slot);
     return LOAD(&all->control->is_used) && h->key == all->plan.keys[s->stats_slot] &&
            LOAD(&before->mode) < MK_SERVER_REMOVED && !(LOAD(&a->version) & 1) &&
-           find_source(s->upstream, a->source) && !find_server_by_name(s->upstream, mk_str_from_c(a->name));
+           (a->source ? find_source(s->upstream, a->source) != NULL : all->former.is_repeated) &&
+           !find_server_by_name(s->upstream, mk_str_from_c(a->name));
 }
 
-static void publish_discovered(struct mk_upstreams *all, const struct mk_upstream_server *s)
+static void publish_kept(struct mk_upstreams *all, const struct mk_upstream_server *s)
 {
     const struct mk_upstream *u = s->upstream;
     const struct mk_added_server *a = &all->control->of[s->stats_slot];
@@ -80,19 +82,22 @@ static void publish_discovered(struct mk_upstreams *all, const struct mk_upstrea
     mk_stat_hide(all->stats.registry, h->series, false);
     mk_upstream_stats_set_server(&all->stats, s->stats_slot, a->is_backup, a->weight, u->max);
     (void)mk_saved_servers_find(u, names[0], &saved);
-    mk_upstream_stats_set_mode(&all->stats, s->stats_slot, saved.mode,
-                               saved.weight ? saved.weight : a->weight);
+    if (all->former.is_repeated)
+        mk_upstream_stats_keep_mode(&all->stats, s->stats_slot);
+    else
+        mk_upstream_stats_set_mode(&all->stats, s->stats_slot, saved.mode,
+                                   saved.weight ? saved.weight : a->weight);
 }
 
 /* Workers of an earlier configuration may still have connections to the server that had the slot. */
 void mk_server_control_publish_spare(struct mk_upstreams *all, const struct mk_upstream_server *s)
 {
     unsigned slot = s->stats_slot;
-    bool is_kept = is_still_discovered(all, s);
+    bool keeps = is_kept(all, s);
     mk_upstream_stats_reserve_slot(&all->stats, slot, all->plan.keys[slot]);
     bool is_vacant = !LOAD(&all->control->is_used) || !is_held(&all->control->of[slot]);
-    if (is_kept)
-        publish_discovered(all, s);
+    if (keeps)
+        publish_kept(all, s);
     else
         mk_upstream_stats_set_mode(&all->stats, slot, is_vacant ? MK_SERVER_VACANT : MK_SERVER_REMOVED, 0);
 }
@@ -611,7 +616,7 @@ static int run_command(const struct command *c)
         mk_server_control_open_added(c->pool); /* the file contains the server that was just added */
         return save_state(c);
     }
-    mk_buf_add(c->out, MK_STR("done, until the next reload or restart"));
+    mk_buf_add(c->out, MK_STR("done, until you reload or restart the server"));
     return 0;
 }
 

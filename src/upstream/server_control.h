@@ -18,7 +18,8 @@ struct mk_server_control_memory;
 /* Master only. NULL: out of memory, and the error was reported. */
 struct mk_server_control_memory *mk_server_control_init(struct mk_config *config);
 /* Master only: sets up the slot of a spare server of a new configuration. A server that a source of the new
- * configuration has listed stays. */
+ * configuration has listed stays. If the configuration repeats its predecessor, a server that the administrator has
+ * added stays as well. */
 void mk_server_control_publish_spare(struct mk_upstreams *all, const struct mk_upstream_server *s);
 /* Has the source listed servers that are in use? */
 bool mk_server_control_has_discovered(const struct mk_discovery_source *source);

@@ -174,6 +174,14 @@ bool mk_upstream_stats_plan_slot(const struct mk_upstream_stats *s, struct mk_up
     return true;
 }
 
+bool mk_upstream_stats_is_active(const struct mk_upstream_stats *s, uint64_t key)
+{
+    for (unsigned i = 0; i < s->memory->n; i++)
+        if (s->memory->of[i].key == key && !s->memory->of[i].is_hidden)
+            return true;
+    return false;
+}
+
 bool mk_upstream_stats_assign_slot(struct mk_upstream_stats *s, unsigned slot, mk_str upstream, mk_str server)
 {
     struct mk_upstream_stats_health *health = mk_upstream_stats_health(s, slot);
@@ -217,19 +225,27 @@ void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned sl
     mk_stat_set(&cells[MK_UPSTREAM_STATS_MAX], max);
 }
 
+static struct mk_upstream_stats_admin *admin_of(const struct mk_upstream_stats *s, uint64_t serial)
+{
+    return s->memory->admin[serial & 1];
+}
+
+static void set_admin(struct mk_upstream_stats_admin *a, enum mk_server_mode mode, unsigned weight)
+{
+    __atomic_store_n(&a->weight, weight, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->mode, mode, __ATOMIC_RELEASE);
+}
+
 void mk_upstream_stats_set_mode(const struct mk_upstream_stats *s, unsigned slot, enum mk_server_mode mode,
                                 unsigned weight)
 {
     uint64_t *cells = mk_upstream_stats_shared(s, slot);
-    __atomic_store_n(&s->admin[slot].weight, weight, __ATOMIC_RELAXED);
-    __atomic_store_n(&s->admin[slot].mode, mode, __ATOMIC_RELEASE);
+    struct mk_upstream_stats_admin *latest = admin_of(s, LOAD(&s->memory->n_published));
+    set_admin(&s->admin[slot], mode, weight);
+    if (latest != s->admin && LOAD(&s->memory->is_repeated))
+        set_admin(&latest[slot], mode, weight);
     if (weight && cells)
         mk_stat_set(&cells[MK_UPSTREAM_STATS_WEIGHT], weight);
-}
-
-static struct mk_upstream_stats_admin *admin_of(const struct mk_upstream_stats *s, uint64_t serial)
-{
-    return s->memory->admin[serial & 1];
 }
 
 const struct mk_upstream_stats_admin *
@@ -239,8 +255,17 @@ mk_upstream_stats_former_admin(const struct mk_upstream_stats *s,
     return &admin_of(s, former->serial - 1)[slot];
 }
 
-void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former)
+void mk_upstream_stats_keep_mode(const struct mk_upstream_stats *s, unsigned slot)
 {
+    const struct mk_upstream_stats_admin *a = &s->admin[slot]; /* a copy: see mk_upstream_stats_save() */
+    mk_upstream_stats_set_mode(s, slot, (enum mk_server_mode)LOAD(&a->mode), LOAD(&a->weight));
+}
+
+void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former,
+                            bool is_repeated)
+{
+    __atomic_store_n(&s->memory->is_repeated, is_repeated, __ATOMIC_RELAXED);
+    former->is_repeated = is_repeated;
     former->serial = ++s->memory->n_published;
     former->pid = (uint32_t)getpid();
     s->admin = admin_of(s, former->serial);

@@ -95,7 +95,9 @@ struct mk_upstream_stats_admin {
 struct mk_upstream_stats_memory {
     uint64_t n_published; /* number of configurations published so far */
     uint64_t n_served;    /* number of the last one that has replaced another */
-    uint32_t n;           /* slots used so far */
+    uint32_t
+        is_repeated; /* the last one that was published repeats its predecessor: see mk_config_is_repeated() */
+    uint32_t n;      /* slots used so far */
     struct mk_upstream_stats_health of[MK_UPSTREAM_SERVERS];
     struct mk_upstream_stats_admin
         admin[2][MK_UPSTREAM_SERVERS]; /* of configurations with even and odd numbers */
@@ -119,7 +121,8 @@ struct mk_upstream_stats_plan {
 /* State of all slots before a configuration was published. */
 struct mk_upstream_stats_snapshot {
     uint64_t serial; /* number of that configuration, from 1; 0: not published */
-    uint32_t pid;    /* pid of the master */
+    bool is_repeated;
+    uint32_t pid; /* pid of the master */
     struct {
         uint32_t is_hidden, is_vacant, backup, weight, max, series;
     } of[MK_UPSTREAM_SERVERS];
@@ -144,6 +147,10 @@ void mk_upstream_stats_set_server(const struct mk_upstream_stats *s, unsigned sl
 /* Sets what the administrator has decided about the server in this slot. `weight` 0: the configured weight. */
 void mk_upstream_stats_set_mode(const struct mk_upstream_stats *s, unsigned slot, enum mk_server_mode mode,
                                 unsigned weight);
+/* Master only: publishes what the administrator had decided before the configuration was published. */
+void mk_upstream_stats_keep_mode(const struct mk_upstream_stats *s, unsigned slot);
+/* Does a server with this key have a slot in the active configuration? */
+bool mk_upstream_stats_is_active(const struct mk_upstream_stats *s, uint64_t key);
 /* The hash of upstream and server: the key of the slot, and of `Balance hash`. */
 uint64_t mk_upstream_stats_key(mk_str upstream, mk_str server);
 /* mk_upstream_server_id(). Other machines compute the same ID if the key file, the upstream's name and the
@@ -154,8 +161,9 @@ void mk_upstream_stats_hide_series(const struct mk_upstream_stats *s, uint32_t s
 /* Master only: hides the slot of a backend that is no longer in the configuration. */
 void mk_upstream_stats_hide_slot(struct mk_upstream_stats *s, unsigned slot);
 /* Master only: saves the state before a new configuration is published, and gives that configuration a copy of what the
- * administrator has decided. */
-void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former);
+ * administrator has decided. `is_repeated`: changes until it serves apply to it as well. */
+void mk_upstream_stats_save(struct mk_upstream_stats *s, struct mk_upstream_stats_snapshot *former,
+                            bool is_repeated);
 /* Master only: restores that state when the configuration is discarded without having become active. If
  * another configuration was published since then, does nothing. */
 void mk_upstream_stats_restore(struct mk_upstream_stats *s, const struct mk_upstream_stats_snapshot *former);

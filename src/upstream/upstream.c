@@ -144,10 +144,14 @@ static void publish_server(struct mk_upstreams *all, struct mk_upstream_server *
         mk_server_control_publish_spare(all, s);
         return;
     }
-    if (mk_upstream_stats_assign_slot(&all->stats, s->stats_slot, s->upstream->name, s->name))
+    bool is_new = mk_upstream_stats_assign_slot(&all->stats, s->stats_slot, s->upstream->name, s->name);
+    if (is_new)
         mk_conn_limit_reset_backend(&all->limit, s->stats_slot);
     mk_upstream_stats_set_server(&all->stats, s->stats_slot, s->backup, s->weight, s->upstream->max);
-    mk_upstream_stats_set_mode(&all->stats, s->stats_slot, s->mode, 0);
+    if (is_new || !all->former.is_repeated || all->former.of[s->stats_slot].is_hidden)
+        mk_upstream_stats_set_mode(&all->stats, s->stats_slot, s->mode, 0);
+    else
+        mk_upstream_stats_keep_mode(&all->stats, s->stats_slot);
     s->shared = mk_upstream_stats_shared(&all->stats, s->stats_slot);
 }
 
@@ -165,7 +169,7 @@ static int master_start(struct mk_config *config, void *data)
     struct mk_upstreams *all = data;
     if (!mk_conn_limit_open_fds(&all->limit, config))
         return -EMFILE;
-    mk_upstream_stats_save(&all->stats, &all->former);
+    mk_upstream_stats_save(&all->stats, &all->former, mk_config_is_repeated(config));
     mk_saved_servers_publish(all);
     publish_servers(all, true);
     publish_servers(all, false);

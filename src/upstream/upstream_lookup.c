@@ -195,6 +195,15 @@ static bool builder_keep_discovered(struct upstream_builder *m, struct mk_upstre
     return kept;
 }
 
+/* If the configuration repeats its predecessor, a server that was added since that one was loaded stays where it is: in the
+ * room for such servers. */
+static bool is_still_added(const struct upstream_builder *m, const struct mk_upstream *u,
+                           const struct mk_server_state_entry *e)
+{
+    return e->is_added && mk_config_is_repeated(m->config) &&
+           !mk_upstream_stats_is_active(&m->all->stats, mk_upstream_stats_key(u->name, e->server));
+}
+
 /* The line of a server that was added describes the whole server. If the configuration lists the server now, only the
  * mode is still a change. */
 static bool builder_apply_saved(struct upstream_builder *m, struct mk_upstream *u, unsigned max,
@@ -205,6 +214,8 @@ static bool builder_apply_saved(struct upstream_builder *m, struct mk_upstream *
         return true;
     const struct mk_upstream_server_line line = {
         .address = e->server, .weight = e->weight ? e->weight : 1, .backup = e->is_backup};
+    if (!s && is_still_added(m, u, e))
+        return true;
     if (!s && (!e->is_added || u->n >= max)) {
         mk_config_warn(
             m->config, m->section, "StateFile", "the server %.*s is dropped: %s", MK_STR_ARG(e->server),

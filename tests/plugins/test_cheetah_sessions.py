@@ -161,7 +161,7 @@ def test_shell_loglevel_covers_all_workers(start):
 
     all_warn("first")
     done = it("loglevel", "error")
-    assert (done.code, done.out) == (0, "the log level is error now, until the next reload\n")
+    assert (done.code, done.out) == (0, "the log level is error now, until you reload the server\n")
     assert it("loglevel").out == "error\n" and it.json("status")["log_level"] == "error"
     warn("second")
     assert it("loglevel", "WARN").code == 0

@@ -18,6 +18,7 @@ import pytest
 from backend import Backend, response
 from load import Load
 from proc import wait_until
+from certificates import make_authority
 from shell_server import socket_folder, start as start_shell
 from upstream_group import HoldingBackend, group
 
@@ -82,7 +83,7 @@ def run(it, text, code=0):
 def test_control_drained_server_gets_no_requests(start):
     with Backend() as a, Backend() as b:
         it = start(a, b, keys="", workers=1)
-        assert run(it, f"upstream group drain {a.address}") == "done, until the next reload or restart\n"
+        assert run(it, f"upstream group drain {a.address}") == "done, until you reload or restart the server\n"
         assert counts(it, 20, a, b) == [0, 20] and state_of(it, a) == "draining"
         run(it, f"upstream group enable {a.address}")
         assert counts(it, 20, a, b) == [10, 10] and state_of(it, a) == "up"
@@ -237,6 +238,45 @@ def test_control_unsaved_changes_end_with_reload(start):
         assert counts(it, 10, a, b) == [10, 0] and b.address not in servers(it)
         run(it, f"upstream group add {b.address}")
         assert sum(counts(it, 10, a, b)) == 10
+
+
+@pytest.mark.processes("it reloads")
+def test_control_automatic_reload_keeps_changes(start, tmp_path):
+    """A renewed certificate must not send requests to a drained server. A reload that an administrator requests ends the changes."""
+    pair = make_authority(tmp_path).issue(file="pair")
+    listed = tmp_path / "listed" / "servers"
+    listed.parent.mkdir()
+    with contextlib.ExitStack() as stack:
+        a, b, c, d, e = (stack.enter_context(Backend()) for _ in range(5))
+        listed.write_text(f"{e.address} weight=2\n")
+        it = start(a, b, keys=f"MaxServers 6\nStateFile {tmp_path / 'state'}\nServersFile {listed}", workers=2,
+                   server=f"Listen 127.0.0.2:0 tls\nCertificate {pair.certificate} {pair.key}\n")
+        wait_until(lambda: e.address in servers(it), "the listed server")
+        run(it, f"upstream group add {c.address} weight=3 --save")
+        run(it, f"upstream group add {d.address}")
+        run(it, f"upstream group drain {a.address}")
+        run(it, f"upstream group remove {b.address}")
+        run(it, f"upstream group weight {c.address} 9")
+        run(it, f"upstream group drain {e.address} move")
+        run(it, "loglevel debug")
+        for turn in (1, 2):
+            for file in (pair.certificate, pair.key):
+                os.utime(file)
+            it.server.err.wait_for("watched files have changed", turn)
+            it.server.err.wait_for("the new configuration serves", turn)
+            wait_until(lambda: len(it.server.workers) == 2, "the old workers to end")
+            shown = servers(it)
+            assert {name: shown[name]["state"] for name in shown} == {
+                a.address: "draining", b.address: "removed", c.address: "up", d.address: "up", e.address: "draining"}
+            assert shown[c.address]["weight"] == 9
+            counted = counts(it, 30, a, b, c, d, e)
+            assert counted[2] > counted[3] > 0 and sum(counted) == counted[2] + counted[3]
+            assert "debug" in run(it, "loglevel")
+        run(it, "reload")
+        wait_until(lambda: len(it.server.workers) == 2, "the old workers to end")
+        shown = servers(it)
+        assert shown[c.address]["weight"] == 3 and d.address not in shown
+        assert all(counts(it, 30, a, b, c, e)) and "info" in run(it, "loglevel")
 
 
 @pytest.mark.processes("it reloads")
@@ -531,7 +571,7 @@ def test_http_control_lists_and_changes(start):
     with Backend() as a, Backend() as b:
         it = start(a)
         path = "/upstreams/group/servers"
-        assert control(it, "POST", path, {"server": b.address, "weight": 3}) == (200, {"message": "done, until the next reload or restart"})
+        assert control(it, "POST", path, {"server": b.address, "weight": 3}) == (200, {"message": "done, until you reload or restart the server"})
         status, listed = control(it, "GET", "/upstreams")
         assert status == 200 and {each["server"]: each["weight"] for each in listed} == {a.address: 1, b.address: 3}
         assert control(it, "PATCH", f"{path}/{a.address}", {"state": "drain", "move": True})[0] == 200

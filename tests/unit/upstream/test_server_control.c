@@ -82,7 +82,7 @@ static void server_control_worker_finds_added_server_without_message(void **stat
     (void)state;
     worker.send_error = -EAGAIN;
     assert_int_equal(add_server(), 0);
-    assert_string_equal(answer, "done, until the next reload or restart");
+    assert_string_equal(answer, "done, until you reload or restart the server");
     assert_int_equal(worker.n_messages, 1);
     assert_null(added->name.p);
     wait_for_sweep();
@@ -114,7 +114,7 @@ static struct mk_upstream_stats publish(const struct mk_upstream_stats *stats,
 {
     struct mk_upstream_stats next = *stats;
     *former = (struct mk_upstream_stats_snapshot){0};
-    mk_upstream_stats_save(&next, former);
+    mk_upstream_stats_save(&next, former, false);
     mk_upstream_stats_set_mode(&next, added->stats_slot, mode, 0);
     return next;
 }

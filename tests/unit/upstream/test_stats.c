@@ -102,10 +102,10 @@ static void stats_restore_undoes_configuration_that_never_served(void **state)
 {
     struct mk_upstream_stats_snapshot first = {0}, second = {0};
     (void)state;
-    mk_upstream_stats_save(&stats, &first);
+    mk_upstream_stats_save(&stats, &first, false);
     unsigned old = slot_of("u", "old:1");
     mk_upstream_stats_set_server(&stats, old, false, 7, 3);
-    mk_upstream_stats_save(&stats, &second);
+    mk_upstream_stats_save(&stats, &second, false);
     unsigned new = slot_of("u", "new:1");
     mk_upstream_stats_hide_slot(&stats, old);
     /* Restoring this snapshot has no effect, because a later configuration has been published since. */
@@ -137,11 +137,11 @@ static void stats_configuration_that_never_serves_enables_no_server(void **state
 {
     struct mk_upstream_stats_snapshot first = {0}, second = {0};
     (void)state;
-    mk_upstream_stats_save(&stats, &first);
+    mk_upstream_stats_save(&stats, &first, false);
     assert_int_equal(slot_of("u", "a:1"), 0);
     set_admin(&stats, MK_SERVER_DRAINS, 4);
     struct mk_upstream_stats next = stats;
-    mk_upstream_stats_save(&next, &second);
+    mk_upstream_stats_save(&next, &second, false);
     assert_admin(&next, MK_SERVER_DRAINS, 4);
     assert_ptr_equal(mk_upstream_stats_former_admin(&next, &second, 0), &stats.admin[0]);
     set_admin(&next, MK_SERVER_ENABLED, 0);
@@ -154,15 +154,36 @@ static void stats_configuration_that_never_serves_enables_no_server(void **state
     assert_false(mk_upstream_stats_follow(&stats, &first));
 }
 
+/* A renewed certificate, or a plugin, has requested the reload. */
+static void stats_repeated_configuration_keeps_changes(void **state)
+{
+    struct mk_upstream_stats_snapshot first = {0}, second = {0};
+    (void)state;
+    mk_upstream_stats_save(&stats, &first, false);
+    assert_int_equal(slot_of("u", "a:1"), 0);
+    set_admin(&stats, MK_SERVER_DRAINS, 4);
+    struct mk_upstream_stats next = stats;
+    mk_upstream_stats_save(&next, &second, true);
+    mk_upstream_stats_set_server(&next, 0, false, 1, 0);
+    mk_upstream_stats_keep_mode(&next, 0);
+    assert_admin(&next, MK_SERVER_DRAINS, 4);
+    assert_int_equal(mk_upstream_stats_shared(&next, 0)[MK_UPSTREAM_STATS_WEIGHT], 4);
+    set_admin(&stats, MK_SERVER_MOVES, 5); /* before it serves */
+    assert_admin(&next, MK_SERVER_MOVES, 5);
+    assert_true(mk_upstream_stats_is_active(&stats, mk_upstream_stats_key(MK_STR("u"), MK_STR("a:1"))));
+    mk_upstream_stats_hide_slot(&stats, 0);
+    assert_false(mk_upstream_stats_is_active(&stats, mk_upstream_stats_key(MK_STR("u"), MK_STR("a:1"))));
+}
+
 static void stats_server_added_before_failure_keeps_its_limit(void **state)
 {
     struct mk_upstream_stats_snapshot first = {0}, second = {0};
     (void)state;
-    mk_upstream_stats_save(&stats, &first);
+    mk_upstream_stats_save(&stats, &first, false);
     mk_upstream_stats_reserve_slot(&stats, 0, 7);
     set_admin(&stats, MK_SERVER_VACANT, 0);
     struct mk_upstream_stats next = stats;
-    mk_upstream_stats_save(&next, &second);
+    mk_upstream_stats_save(&next, &second, false);
     set_admin(&next, MK_SERVER_VACANT, 0);
     mk_upstream_stats_set_server(&stats, 0, false, 1, 3); /* the administrator adds a server */
     set_admin(&stats, MK_SERVER_ENABLED, 0);
@@ -175,19 +196,19 @@ static void stats_draining_worker_follows_configuration_that_serves(void **state
 {
     struct mk_upstream_stats_snapshot first = {0}, second = {0}, third = {0};
     (void)state;
-    mk_upstream_stats_save(&stats, &first);
+    mk_upstream_stats_save(&stats, &first, false);
     assert_int_equal(slot_of("u", "a:1"), 0);
     mk_upstream_stats_drain(&stats, &first); /* the worker is only replaced */
     assert_false(mk_upstream_stats_follow(&stats, &first));
     struct mk_upstream_stats next = stats;
-    mk_upstream_stats_save(&next, &second);
+    mk_upstream_stats_save(&next, &second, false);
     set_admin(&next, MK_SERVER_REMOVED, 0);
     assert_false(mk_upstream_stats_follow(&stats, &first));
     mk_upstream_stats_drain(&stats, &first);
     assert_true(mk_upstream_stats_follow(&stats, &first));
     assert_admin(&stats, MK_SERVER_REMOVED, 0);
     struct mk_upstream_stats last = next;
-    mk_upstream_stats_save(&last, &third);
+    mk_upstream_stats_save(&last, &third, false);
     set_admin(&last, MK_SERVER_MOVES, 0);
     assert_true(mk_upstream_stats_follow(&stats, &first));
     assert_admin(&stats, MK_SERVER_REMOVED, 0);
@@ -215,6 +236,7 @@ int main(void)
         fixture_test(stats_planned_slots_are_not_shown, setup, teardown),
         fixture_test(stats_restore_undoes_configuration_that_never_served, setup, teardown),
         fixture_test(stats_configuration_that_never_serves_enables_no_server, setup, teardown),
+        fixture_test(stats_repeated_configuration_keeps_changes, setup, teardown),
         fixture_test(stats_server_added_before_failure_keeps_its_limit, setup, teardown),
         fixture_test(stats_draining_worker_follows_configuration_that_serves, setup, teardown),
         fixture_test(stats_clear_worker_resets_its_counts, setup, teardown),
