@@ -258,7 +258,7 @@ static struct declined_page *declined_page_of(struct mk_upstream_handler *h)
 
 /* Reads the response to the end, so that the connection can be reused, and keeps the page unless it is the
  * default page, which comes without a body. */
-static enum mk_verdict receive_declined_page(struct mk_upstream_handler *h)
+MK_COLD static enum mk_verdict receive_declined_page(struct mk_upstream_handler *h)
 {
     struct declined_page *page = declined_page_of(h);
     char buf[4096];

@@ -391,7 +391,7 @@ static void headers_write_context_header(struct request_headers *l, mk_str name,
 }
 
 /* Like mk_request_add_context(), without the cost of a change to the headers of the request. */
-static void headers_write_context(struct request_headers *l)
+MK_COLD static void headers_write_context(struct request_headers *l)
 {
     if (mk_request_has_id(l->request))
         headers_write_context_header(l, MK_STR(MK_REQUEST_ID_HEADER), mk_request_id(l->request));
@@ -423,7 +423,7 @@ static void headers_write_received(struct request_headers *l)
 /* ---- Headers that we add ---- */
 
 /* Writes the client's values and a comma, for headers to which each proxy appends. */
-static void headers_write_previous_values(struct request_headers *l, mk_str name)
+MK_NOINLINE static void headers_write_previous_values(struct request_headers *l, mk_str name)
 {
     mk_str other, value;
     for (size_t i = 0; mk_request_header_at(l->request, i, &other, &value); i++)
@@ -459,7 +459,7 @@ static mk_str headers_write_client(struct request_headers *l)
 }
 
 /* The scheme of the client, as reported by the proxy in front of us if that proxy terminates TLS. */
-static mk_str headers_find_scheme(struct request_headers *l)
+MK_NOINLINE static mk_str headers_find_scheme(struct request_headers *l)
 {
     mk_str list = mk_request_header(l->request, MK_STR("X-Forwarded-Proto")), first;
     if (mk_header_list_next(&list, &first))
@@ -539,7 +539,7 @@ static void headers_write_max_forwards(struct request_headers *l, uint32_t left)
     mk_buf_addf(&l->text, "Max-Forwards: %u\r\n", left);
 }
 
-static void headers_write_signature(struct request_headers *l, mk_str client, mk_str body_max)
+MK_COLD static void headers_write_signature(struct request_headers *l, mk_str client, mk_str body_max)
 {
     char proof[32];
     mk_local_backend_sign(l->route->secret, client, body_max, proof);
@@ -550,7 +550,7 @@ static void headers_write_signature(struct request_headers *l, mk_str client, mk
 
 /* Writes the headers for a local backend: values determined by this server and its hooks, not copied from the
  * client's headers. */
-static void headers_write_client_info(struct request_headers *l)
+MK_NOINLINE static void headers_write_client_info(struct request_headers *l)
 {
     mk_str user = mk_request_user(l->request);
     mk_buf_put(&l->text, MK_STR(MK_LOCAL_BACKEND_CLIENT ": "));
@@ -574,11 +574,14 @@ static void headers_write_client_info(struct request_headers *l)
 }
 
 /* HTTP/2 has no Sec-WebSocket-Key (RFC 8441, section 5), but HTTP/1.1 requires one. */
-static bool headers_write_websocket_key(struct request_headers *l)
+static bool lacks_websocket_key(const struct mk_request *request)
+{
+    return mk_str_eq(mk_request_tunnel(request), MK_STR("websocket")) && mk_request_version(request) >= 20;
+}
+
+MK_COLD static bool headers_write_websocket_key(struct request_headers *l)
 {
     char key[KEY_BYTES];
-    if (!mk_str_eq(mk_request_tunnel(l->request), MK_STR("websocket")) || mk_request_version(l->request) < 20)
-        return true;
     if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
         return false;
     mk_buf_put(&l->text, MK_STR("Sec-WebSocket-Key: "));
@@ -616,7 +619,7 @@ unsigned mk_proxy_request_build_headers(struct mk_proxy *p, struct mk_upstream_r
         headers_write_via(&l);
     if (l.limits_hops)
         headers_write_max_forwards(&l, p->hops.left);
-    if (!headers_write_websocket_key(&l) || l.text.failed)
+    if ((lacks_websocket_key(request) && !headers_write_websocket_key(&l)) || l.text.failed)
         return 503;
     options->raw_headers = mk_buf_str(&l.text);
     if (mk_request_accepts_trailers(request)) {

@@ -153,7 +153,7 @@ static void location_write_rewritten(const struct mk_proxy *p, mk_str text, stru
     }
 }
 
-static mk_str location_rewrite(const struct mk_proxy *p, mk_str location)
+MK_COLD static mk_str location_rewrite(const struct mk_proxy *p, mk_str location)
 {
     size_t cap = location.len + p->route->prefix.len + sizeof "/./", escaped_cap = 3 * cap;
     char *buf = p->route->rewrites_redirects ? mk_request_alloc(p->handler.request, cap + escaped_cap) : NULL;

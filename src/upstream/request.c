@@ -125,7 +125,7 @@ static bool attempt_http1(struct mk_upstream_request *c)
 
 /* The connection failed with `error` before a response. True: the request waits for another connection.
  * False: the request has failed. */
-static bool attempt_retry(struct mk_upstream_request *c, int error, const char *problem)
+MK_COLD static bool attempt_retry(struct mk_upstream_request *c, int error, const char *problem)
 {
     if (MK_UNLIKELY(error == -EPROTONOSUPPORT && c->http1_head))
         return attempt_http1(c);
@@ -267,7 +267,7 @@ static void fail_total_timeout(struct mk_upstream_request *c)
                                    is_server_hung ? MK_UPSTREAM_CONN_FAILED : MK_UPSTREAM_CONN_CLOSE);
 }
 
-static void on_request_timer(struct mk_timer *t)
+MK_COLD static void on_request_timer(struct mk_timer *t)
 {
     struct mk_upstream_request *c = MK_CONTAINER(t, struct mk_upstream_request, timer);
     if (mk_upstream_request_timer_is_check(c))

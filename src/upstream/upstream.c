@@ -99,8 +99,10 @@ static int load_upstreams(struct mk_config *config, void **data)
     return 0;
 }
 
-struct mk_upstream *mk_upstream_find_sized(const struct mk_conf_ctx *conf, mk_str name,
-                                           const struct mk_upstream_defaults *defaults, size_t defaults_size)
+/* Not inlined: each file that calls mk_upstream_find() would contain a copy. */
+MK_NOINLINE struct mk_upstream *mk_upstream_find_sized(const struct mk_conf_ctx *conf, mk_str name,
+                                                       const struct mk_upstream_defaults *defaults,
+                                                       size_t defaults_size)
 {
     struct mk_upstream_defaults full;
     defaults = mk_sized_in(&full, sizeof full, defaults, defaults_size);
