@@ -360,6 +360,7 @@ def test_reload_changes_the_endpoint(start, collector):
         server.config.write_text(text.replace(collector.address, second.address).replace("Interval 60s", "Interval 50ms"))
         server.tell(signal.SIGHUP)
         assert spans_of(collector.wait_for(1), "/index.html"), "the first helper exports its spans before it exits"
+        server.err.wait_for("the new configuration serves")
         server.get("/index.html")
         assert spans_of(second.wait_for(1), "/index.html")
 

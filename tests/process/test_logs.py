@@ -506,7 +506,8 @@ def test_syslog_that_starts_after_the_server_is_found(monkey, site, no_syslog):
             server.stop()
         finally:
             os.unlink(SYSLOG)
-    assert [line for line in lines if re.fullmatch(
+    # On a busy machine, the server may write the line only after syslog has started.
+    assert [line for line in lines if "GET /?lost " in line or re.fullmatch(
         r"<27>monkey\[\d+\]: \d+ lines of this log were lost: no syslog service listens on /dev/log", line)], lines
 
 
