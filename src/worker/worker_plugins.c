@@ -193,12 +193,22 @@ void mk_worker_notify_exit(struct mk_worker *w)
     }
 }
 
+/* Stops in the reverse order of the list, in which a plugin follows the plugins that it needs: it may still use them,
+ * whatever their order in on_request is. */
+static void stop_in_reverse(struct mk_worker *w, const struct mk_loaded_plugin *l)
+{
+    if (!l)
+        return;
+    stop_in_reverse(w, l->next);
+    bool was_started = mk_plugins_index_of(w->generation, l->object.plugin) < w->n_started;
+    if (!was_started || !l->object.plugin->worker_stop)
+        return;
+    mk_worker_set_activity(w, "in worker_stop() of ", l->object.plugin->name);
+    l->object.plugin->worker_stop(w, l->data);
+}
+
 void mk_worker_stop_plugins(struct mk_worker *w)
 {
-    while (w->n_started > 0) {
-        const struct mk_loaded_plugin *l = mk_plugins_at(w->generation, --w->n_started);
-        mk_worker_set_activity(w, "in worker_stop() of ", l->object.plugin->name);
-        if (l->object.plugin->worker_stop)
-            l->object.plugin->worker_stop(w, l->data);
-    }
+    stop_in_reverse(w, w->generation->plugins);
+    w->n_started = 0;
 }

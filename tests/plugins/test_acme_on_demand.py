@@ -27,6 +27,7 @@ from cryptography.x509.oid import NameOID
 from acme import MARKS, NEW, helpers, shown, slow, state, wait_for, world  # noqa: F401 (fixtures)
 from certificates import make_authority
 from monkey import PROGRAM, SECONDS
+from proc import wait_until
 
 pytestmark = MARKS
 ON_DEMAND = "[ACME_HOST]\n    OnDemand on\n"
@@ -234,6 +235,21 @@ def test_failing_endpoints_allow_nothing(demand, endpoint, state):
     assert [path.name for path in (state / "on-demand/certificates").iterdir()] == ["good.customer.test.pem"]
     assert not endpoint.names().count("/allow?ok")
     assert 1 <= server.log.count("AllowEndpoint") <= 4  # not a line for each failure
+
+
+def test_server_stops_while_the_endpoint_is_asked(demand, endpoint):
+    endpoint.allowed = lambda name: hang
+    server = demand.start()
+
+    def connect():
+        with contextlib.suppress(OSError):
+            demand.get("a.customer.test")
+
+    client = threading.Thread(target=connect)
+    client.start()
+    wait_until(endpoint.names, "the question")
+    server.stop()
+    client.join()
 
 
 def test_dead_endpoint_allows_nothing(demand, endpoint):
