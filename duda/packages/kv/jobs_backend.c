@@ -333,7 +333,7 @@ static struct duda_kv_batch *new_batch_without_failed_job(struct duda_ctx *d, st
     return b;
 }
 
-/* Returns -ESTALE if another handler has changed the failed job or its unique key meanwhile. */
+/* Returns -ESTALE if another handler changes the failed job or its unique key during the call. */
 static int retry_job(struct duda_ctx *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
 {
     mk_str record, owner;

@@ -194,7 +194,7 @@ static bool is_waiting_for_migration(struct postgres_pool *b)
     return get_migration_state(b).since_ms && !is_any_conn_up(b);
 }
 
-/* Migrations have no time limit: meanwhile, only the deadline of a handler ends its wait. */
+/* Migrations have no time limit. A handler waits for them until its own deadline. */
 static void fail_overdue_queries(struct postgres_pool *b)
 {
     uint64_t now = mk_worker_now_ms(b->worker);
