@@ -118,9 +118,14 @@ def say(server, text, topic="news", keep=100, seconds=0):
     assert reply.status == 200, reply.text
 
 
+def runs(server):
+    """Returns whether the server still runs. After its end, another test's server may listen on its port."""
+    return server.process.poll() is None
+
+
 class Socket(threading.Thread):
-    """A WebSocket that reconnects like the script of the guide, until close(). `seen` has the data of the messages, and
-    "GAP". `codes` has the close codes."""
+    """A WebSocket that reconnects like the script of the guide, until close() or the end of the server. `seen` has the data of
+    the messages, and "GAP". `codes` has the close codes."""
 
     def __init__(self, server, path="/socket/news", last="", reconnects=True):
         super().__init__(daemon=True)
@@ -130,7 +135,7 @@ class Socket(threading.Thread):
         wait_until(lambda: self.opened, "the WebSocket is open")
 
     def run(self):
-        while not self.closed:
+        while not self.closed and runs(self.server):
             try:
                 self.read()
             except ConnectionClosed as e:
@@ -172,7 +177,8 @@ class Socket(threading.Thread):
 
 
 class Stream:
-    """An event stream that reconnects like a browser, until close(). `seen` has the data of the messages, and "GAP"."""
+    """An event stream that reconnects like a browser, until close() or the end of the server. `seen` has the data of the
+    messages, and "GAP"."""
 
     def __init__(self, server, topic="news", last="", pause=0, reconnects=True, reads=True):
         self.server, self.target, self.last, self.reconnects = server, f"/events/{topic}?pause={pause}", last, reconnects
@@ -184,7 +190,7 @@ class Stream:
         wait_until(lambda: self.opened, "the stream is open")
 
     def run(self):
-        while not self.closed:
+        while not self.closed and runs(self.server):
             try:
                 self.read()
             except (OSError, http.client.HTTPException, ValueError, AttributeError):
