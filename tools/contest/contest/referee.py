@@ -418,11 +418,11 @@ class Referee:
 
     @staticmethod
     def _forgive_ports(stage):
-        if not stage.is_alive() and running.has_lost_port(stage.last_words()):
+        if not stage.is_alive(after_fault=True) and running.has_lost_port(stage.last_words()):
             raise Unmeasured(f"the server exited because its port was in use: {stage.last_words()}")
 
     def _with_last_words(self, stage, fault):
-        return fault if stage.is_alive() else f"{fault}; the server has died; the end of its output: {stage.last_words()}"
+        return fault if stage.is_alive(after_fault=True) else f"{fault}; the server has died; the end of its output: {stage.last_words()}"
 
     def _verify(self, stage, plan):
         """Takes the verification shot, which does not count: it warms up the server and compares every response."""
@@ -443,7 +443,7 @@ class Referee:
             load = [*self._pin(case), *(part.replace("{c}", str(count)) for part in command)]
             verdict = response_check.verify_beside_load(case.scheme, stage.port, expected, load, seconds, self._client_environment(case),
                                             asks)
-        if verdict.ours and stage.is_alive():
+        if verdict.ours and stage.is_alive(after_fault=True):
             raise Unmeasured(verdict.fault)
         if verdict.fault:
             self._forgive_ports(stage)
@@ -514,7 +514,7 @@ class Referee:
         except shot.NoShot as why:
             result, fault, failure = None, None, str(why)
         at = f" at {shot.plain(step)} {'requests/s' if case.axis == 'rate' else 'connections'}"
-        if not stage.is_alive():
+        if not stage.is_alive(after_fault=bool(fault or not result)):
             self._forgive_ports(stage)
             raise Disqualified(f"the server died{at}; the end of its output: {stage.last_words()}")
         if fault and (result.get("errors") or {}).get("connect") and environment.ports_ran_out():

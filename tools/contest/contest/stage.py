@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ MOUNTS = Path("/proc/self/mountinfo")
 OWN = Path("/proc/self/cgroup")
 WORDS = 800  # maximum number of characters quoted from the end of a server's output
 FREEZE_SECONDS = 2
+EXIT_SECONDS = 1
 
 
 # ---- cgroups ----
@@ -148,8 +150,14 @@ class Stage:
         """Returns the first processes of the contestant, which are the ancestors of all others."""
         return [pid for pid in self._roots if family.started(pid)]
 
-    def is_alive(self):
-        return bool(self.running) and self.running.process.poll() is None
+    def is_alive(self, after_fault=False):
+        """Returns whether the contestant runs. After a failed request, this allows time for its exit: the kernel closes the
+        sockets of an exiting process before the parent can see the exit."""
+        if not self.running:
+            return False
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.running.process.wait(EXIT_SECONDS if after_fault else 0)
+        return self.running.process.returncode is None
 
     def last_words(self):
         """Returns the end of the contestant's standard output and error."""
