@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
+from python_server import PythonServer
+
 
 def letters(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
@@ -109,8 +111,7 @@ class Provider:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = PythonServer(("127.0.0.1", 0), Handler)
         self.address = f"127.0.0.1:{self.server.server_port}"
         self.issuer = f"http://{self.address}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

@@ -28,6 +28,7 @@ from acme import MARKS, NEW, helpers, shown, slow, state, wait_for, world  # noq
 from certificates import make_authority
 from monkey import PROGRAM, SECONDS
 from proc import wait_until
+from python_server import PythonServer
 
 pytestmark = MARKS
 ON_DEMAND = "[ACME_HOST]\n    OnDemand on\n"
@@ -60,8 +61,7 @@ class Endpoint:
             def log_message(self, *args):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = PythonServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}/allow"
 
