@@ -2,6 +2,7 @@
 """A wait of any kind ends when the client disconnects or the deadline expires: the handler gets an error, its
 deferred functions run, and no resource leaks. The sanitizers check the memory."""
 import contextlib
+import signal
 import socket
 
 import pytest
@@ -25,6 +26,7 @@ SOURCE = r"""
 #include <duda/smtp.h>
 #include <duda/sql.h>
 #include <duda/store.h>
+#include <duda/task.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -336,12 +338,15 @@ static unsigned n_live, n_cancelled, n_late, n_other;
 struct visit {
     struct duda_ctx *d;
     void *buffer;
+    const char *task;
 };
 
 static void leave(void *ctx)
 {
     struct visit *v = ctx;
     int e = duda_cancelled(v->d);
+    if (v->task)
+        duda_log(v->d, MK_LOG_INFO, "task %s ends with %d", v->task, e);
     n_live--;
     *(e == -ECANCELED ? &n_cancelled : e == -ETIMEDOUT ? &n_late : &n_other) += 1;
     free(v->buffer);
@@ -352,7 +357,7 @@ static int wait_for(struct duda_ctx *d)
     struct visit *v = duda_alloc(d, sizeof *v);
     struct duda_websocket *s;
     int64_t ms;
-    *v = (struct visit){d, malloc(5000)};
+    *v = (struct visit){d, malloc(5000), NULL};
     n_live++;
     if (duda_defer(d, leave, v) || (duda_query_int_or(d, "ms", MK_FOREVER, &ms) && duda_deadline(d, (uint32_t)ms)))
         return 500;
@@ -370,12 +375,29 @@ static int wait_for(struct duda_ctx *d)
     return 404;
 }
 
+static int wait_in_task(struct duda_ctx *d)
+{
+    size_t i = *(const size_t *)duda_task_context(d);
+    struct visit *v = duda_alloc(d, sizeof *v);
+    *v = (struct visit){d, malloc(5000), kinds[i].name};
+    n_live++;
+    return duda_defer(d, leave, v) ? 500 : kinds[i].fn(d);
+}
+
+static int start_task(struct duda_ctx *d)
+{
+    for (size_t i = 0; i < MK_LEN(kinds); i++)
+        if (mk_str_eq(mk_str_from_c(kinds[i].name), duda_param(d, "kind")))
+            return duda_after_response(d, wait_in_task, &i, sizeof i) ? 500 : duda_puts(d, "started");
+    return 404;
+}
+
 static int count(struct duda_ctx *d)
 {
     return duda_printf(d, "%u %u %u %u", n_live, n_cancelled, n_late, n_other);
 }
 
-DUDA_SERVICE(waits, DUDA_ANY("/wait/:kind", wait_for, ""), DUDA_GET("/count", count, ""));
+DUDA_SERVICE(waits, DUDA_ANY("/wait/:kind", wait_for, ""), DUDA_GET("/task/:kind", start_task, ""), DUDA_GET("/count", count, ""));
 """
 OPTIONAL = {"kv": services.has("kv"), "redis": services.has("redis") and bool(redis_server.PROGRAM),
             "sqlite": services.has("sqlite"), "postgres": services.has("postgres")}
@@ -411,14 +433,14 @@ class Backends:
         if OPTIONAL["redis"]:
             yield "redis", f"[REDIS]\n    Timeout 1h\n    Name redis\n    Server unix:{self.redis.socket}\n"
 
-    def prepare(self, monkey, site):
+    def prepare(self, monkey, site, **how):
         packages, sections = zip(*self.sections(), strict=True)
         flags = ["-DDUDA_USE=" + ",".join(f'"duda-{name}"' for name in packages),
                  *(f"-DHAS_{name.upper()}" for name in OPTIONAL if OPTIONAL[name])]
         (site.path.parent / "data").mkdir()
         service = services.build(site.path.parent, "waits", SOURCE, *flags, packages=packages)
         backends = ["duda-sqlite"] if OPTIONAL["sqlite"] else []
-        monkey(plugins=[*backends, service], workers=1, top="".join(sections))
+        return monkey(plugins=[*backends, service], workers=1, top="".join(sections), **how)
 
     def stop(self):
         self.silent.close()
@@ -535,3 +557,33 @@ def test_handler_that_ignores_cancellation_is_terminated(server, kind):
     server.err.wait_for("ignores cancellation and was terminated", count=given_up + 1)
     first.close()
     counts.expect(0, 2, 0, 0)
+
+
+NOT_IN_TASKS = ("content", "form", "output", "events",  # they need a request
+                "thread")  # it repeats the call without a pause while no thread is available, which includes the end of the worker
+
+
+@pytest.mark.usefixtures("frozen")
+@pytest.mark.processes("the test reloads the server")
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_worker_end_cancels_every_kind_of_wait(monkey, site, others, number):
+    """Handlers and background tasks wait in all ways at once when their worker stops."""
+    server = others.prepare(monkey, site, server="DrainTimeout 1s")
+    server.allow("was cancelled: the worker stops")
+    old = server.workers
+    names = [getattr(kind, "values", [kind])[0] for kind in KINDS]
+    tasks = [name for name in names if name not in NOT_IN_TASKS]
+    clients = [ask(server, name) for name in names]
+    for name in tasks:
+        assert server.get(f"/task/{name}").text == "started"
+    wait_until(lambda: server.get("/count").text == f"{len(names) + len(tasks)} 0 0 0", "all of them wait")
+    server.tell(number)
+    for name in tasks:
+        server.err.wait_for(f"task {name} ends with -125")
+    if number == signal.SIGTERM:
+        server.wait()
+    else:
+        wait_until(lambda: not set(server.workers) & set(old), "the old worker has ended", 30)
+        assert server.get("/count").text == "0 0 0 0"
+    for client in clients:
+        client.close()
