@@ -333,14 +333,19 @@ int duda_service_start(struct mk_worker *worker, void *data)
     return duda_start_tasks_begin(worker_ctx, service_entry);
 }
 
+void duda_service_cancel(struct mk_worker *worker, void *data)
+{
+    const struct service_entry *service_entry = data;
+    if (!duda_worker_ctx(worker))
+        return;
+    duda_start_tasks_cancel(duda_worker_ctx(worker), service_entry);
+    duda_after_response_cancel(duda_worker_ctx(worker), &service_entry->has);
+}
+
 void duda_service_stop(struct mk_worker *worker, void *data)
 {
     const struct service_entry *service_entry = data;
     const struct duda_routes *routes = service_entry->service->routes;
-    if (duda_worker_ctx(worker)) {
-        duda_start_tasks_cancel(duda_worker_ctx(worker), service_entry);
-        duda_after_response_cancel(duda_worker_ctx(worker), &service_entry->has);
-    }
     for (size_t i = 0; i < routes->n; i++)
         if (duda_routes_at(routes, i)->kind == DUDA_IS_STOP)
             duda_routes_at(routes, i)->stop(worker);

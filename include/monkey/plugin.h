@@ -108,8 +108,9 @@ struct mk_plugin {
      * start; not called when the configuration is only checked (`monkey -t`). Report mistakes as in load():
      * the configuration is then rejected. unload() closes what this function opens. */
     int (*master_start)(struct mk_config *config, void *data);
-    /** Called when a worker starts (return 0, or a negative errno value to fail), and when it stops;
-     * all of its connections are closed by then. */
+    /** Called when a worker starts (return 0, or a negative errno value to fail), and when it stops: all of
+     * its connections are closed by then. The server calls worker_stop of a plugin before that of the plugins
+     * that it `needs`. */
     int (*worker_start)(struct mk_worker *worker, void *data);
     void (*worker_stop)(struct mk_worker *worker, void *data);
     /** Receives a message that the same plugin sent with mk_worker_send(), in this worker or another.
@@ -187,6 +188,11 @@ struct mk_plugin {
     /** Called by mk_worker_release_memory(): frees memory that no request needs, such as caches that can be
      * filled again. `what` are flags of enum mk_release. */
     void (*on_release_memory)(struct mk_worker *worker, unsigned what, void *data);
+
+    /** Called when a worker stops, after its connections have been closed and before any worker_stop: cancel
+     * background work that calls functions of other plugins, which still work. Afterwards the worker waits
+     * for its threads (mk_worker_offload()). */
+    void (*worker_cancel)(struct mk_worker *worker, void *data);
 };
 
 /** The first members of a plugin's initializer, which the server checks before it reads any others. */

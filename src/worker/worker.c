@@ -437,6 +437,7 @@ void mk_worker_fini(struct mk_worker *w)
     stop_accepting(w);
     mk_conn_close_all(&w->manager, MK_OUTCOME_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
+    mk_worker_cancel_plugins(w);
     mk_worker_set_activity(w, "waiting for its threads", "");
     mk_worker_async_fini(w); /* first, because pending callbacks may use plugins */
     mk_worker_stop_plugins(w);

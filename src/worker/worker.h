@@ -58,6 +58,8 @@ void mk_worker_stop(struct mk_worker *w);
  * of the plugins that were started. */
 mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_stop_plugins(struct mk_worker *w);
+/* Calls worker_cancel() of the plugins that were started. */
+void mk_worker_cancel_plugins(struct mk_worker *w);
 /* Calls worker_drain() of the plugins. */
 void mk_worker_drain_plugins(struct mk_worker *w);
 /* Calls on_release_memory() of the plugins. */

@@ -193,22 +193,28 @@ void mk_worker_notify_exit(struct mk_worker *w)
     }
 }
 
-/* Stops in the reverse order of the list, in which a plugin follows the plugins that it needs: it may still use them,
- * whatever their order in on_request is. */
-static void stop_in_reverse(struct mk_worker *w, const struct mk_loaded_plugin *l)
+/* Calls the plugins in the reverse order of the list, in which a plugin follows the plugins that it needs: it may still
+ * use them, whatever their order in on_request is. */
+static void end_in_reverse(struct mk_worker *w, const struct mk_loaded_plugin *l, bool stops)
 {
     if (!l)
         return;
-    stop_in_reverse(w, l->next);
-    bool was_started = mk_plugins_index_of(w->generation, l->object.plugin) < w->n_started;
-    if (!was_started || !l->object.plugin->worker_stop)
+    end_in_reverse(w, l->next, stops);
+    const struct mk_plugin *p = l->object.plugin;
+    void (*end)(struct mk_worker *, void *) = stops ? p->worker_stop : p->worker_cancel;
+    if (!end || mk_plugins_index_of(w->generation, p) >= w->n_started)
         return;
-    mk_worker_set_activity(w, "in worker_stop() of ", l->object.plugin->name);
-    l->object.plugin->worker_stop(w, l->data);
+    mk_worker_set_activity(w, stops ? "in worker_stop() of " : "in worker_cancel() of ", p->name);
+    end(w, l->data);
+}
+
+void mk_worker_cancel_plugins(struct mk_worker *w)
+{
+    end_in_reverse(w, w->generation->plugins, false);
 }
 
 void mk_worker_stop_plugins(struct mk_worker *w)
 {
-    stop_in_reverse(w, w->generation->plugins);
+    end_in_reverse(w, w->generation->plugins, true);
     w->n_started = 0;
 }

@@ -136,6 +136,62 @@ def test_draining_worker_finishes_its_jobs_and_takes_no_new_ones(queue, ends):
     assert set(queue.noted("begin").values()) == {1}
 
 
+STATEFUL = r"""
+#define DUDA_USE "duda-jobs"
+#include <duda.h>
+#include <duda/jobs.h>
+#include <stdlib.h>
+
+static char *state;
+
+static int work(struct duda_ctx *d, const struct duda_job *job)
+{
+    duda_log(d, MK_LOG_INFO, "%.*s begins: %s", MK_STR_ARG(job->payload), state);
+    int e = duda_sleep(d, 60000);
+    duda_log(d, MK_LOG_INFO, "%.*s ends: %s", MK_STR_ARG(job->payload), state);
+    return e;
+}
+
+static const struct duda_job_type kind = {.name = "work", .fn = work, .concurrency = 2};
+
+static int start(struct mk_worker *w)
+{
+    state = strdup("open");
+    return state ? duda_jobs_register(w, &kind) : -1;
+}
+
+static void stop(struct mk_worker *w)
+{
+    mk_worker_log(w, MK_LOG_INFO, "the service stops");
+    free(state);
+}
+
+static int push(struct duda_ctx *d)
+{
+    mk_str id;
+    int e = duda_jobs_enqueue(d, "work", duda_query(d, "text"), NULL, &id);
+    return e ? e : duda_puts(d, "queued");
+}
+
+DUDA_SERVICE(stateful, DUDA_START(start), DUDA_STOP(stop), DUDA_GET("/push", push));
+"""
+
+
+@pytest.mark.processes("the embedding program sets the drain timeout")
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_jobs_are_cancelled_before_their_service_stops(monkey, site, tmp_path, number):
+    (site.path.parent / "data").mkdir()
+    server = monkey(plugins=["duda-kv", services.build(tmp_path, "stateful", STATEFUL, packages=["jobs"])], top="[KV]\n    Folder data\n",
+                    workers=1, server="DrainTimeout 1s")
+    for text in ("one", "two"):
+        assert server.get(f"/push?text={text}").text == "queued"
+        server.err.wait_for(f"{text} begins: open")
+    server.tell(number)
+    server.err.wait_for("the service stops")
+    log = server.err.text
+    assert all(f"{text} ends: open" in log[:log.index("the service stops")] for text in ("one", "two")), log
+
+
 @pytest.mark.processes("the embedding program sets the drain timeout")
 def test_job_longer_than_the_drain_timeout_runs_again(queue):
     queue.start(workers=1, lease="1s", server="DrainTimeout 200ms")

@@ -649,6 +649,7 @@ struct duda_service {
         .worker_stop = duda_service_stop,                                                                    \
         .needs = duda_needs_##word,                                                                          \
         .on_error = duda_service_error,                                                                      \
+        .worker_cancel = duda_service_cancel,                                                                \
     }
 
 /** Implementation of DUDA_SERVICE(); do not call these functions. */
@@ -656,6 +657,7 @@ MK_API int duda_service_load(const struct duda_service *service, struct mk_confi
 MK_API int duda_service_host(struct mk_config *config, struct mk_vhost *host, void *data, void **host_data);
 MK_API int duda_service_start(struct mk_worker *worker, void *data);
 MK_API void duda_service_stop(struct mk_worker *worker, void *data);
+MK_API void duda_service_cancel(struct mk_worker *worker, void *data);
 MK_API bool duda_service_bind(const struct duda_service *service, const struct mk_conf_ctx *ctx, mk_str words,
                               void **data);
 MK_API enum mk_verdict duda_service_handle(struct mk_request *request, struct mk_response *response,

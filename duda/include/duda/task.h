@@ -31,7 +31,7 @@ struct duda_task {
  * Spawns a background task, which starts at the end of this loop iteration. All functions of Duda work as in
  * any handler, but there is no request: request accessors return absent values, response functions return
  * -EALREADY, and duda_request() and duda_response() return NULL. A plugin that spawns tasks must cancel the
- * remaining ones in worker_stop.
+ * remaining ones in worker_cancel, a service in its DUDA_STOP() function.
  *
  * Returns 0; -EAGAIN: tasks with that name crashed too often (`CrashLimit` of [DUDA]); -EINVAL: the stack
  * size is too large; -ENOMEM.

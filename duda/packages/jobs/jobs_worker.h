@@ -86,6 +86,7 @@ uint64_t jobs_now_ms(void);
 int jobs_runner_start(struct jobs_runner *r);
 /* Stops taking jobs; the worker waits for running jobs to finish. */
 void jobs_runner_drain(struct jobs_runner *r);
-void jobs_runner_stop(struct jobs_runner *r);
+/* Cancels its tasks, which run jobs or wait for some. */
+void jobs_runner_cancel(struct jobs_runner *r);
 
 #endif

@@ -63,7 +63,8 @@ static void stop_jobs_in_worker(struct mk_worker *w, void *data)
     while (work && work->runners) {
         struct jobs_runner *r = work->runners;
         work->runners = r->next;
-        jobs_runner_stop(r);
+        jobs_runner_cancel(r);
+        mk_mem_free(r->slots);
         mk_mem_free(r);
     }
     mk_worker_set_data(w, &MK_PLUGIN_OF(duda_jobs), NULL);
@@ -95,6 +96,15 @@ static void drain_jobs_in_worker(struct mk_worker *w, void *data)
         jobs_runner_drain(r);
 }
 
+/* Jobs run functions of services, whose DUDA_STOP() may release what these use. */
+static void cancel_jobs_in_worker(struct mk_worker *w, void *data)
+{
+    struct jobs_worker *work = mk_worker_data(w, &MK_PLUGIN_OF(duda_jobs));
+    (void)data;
+    for (struct jobs_runner *r = work ? work->runners : NULL; r; r = r->next)
+        jobs_runner_cancel(r);
+}
+
 static void on_job_notification(struct mk_worker *w, mk_str message, void *data)
 {
     (void)data;
@@ -105,4 +115,5 @@ PACKAGE_PLUGIN(jobs, "Background jobs for Duda services: each runs at least once
                .sections = sections, .priority = MK_PRIORITY_LATE, .load = load_plugin,
                .host = check_store_of_host, .worker_start = start_jobs_in_worker,
                .worker_stop = stop_jobs_in_worker, .worker_drain = drain_jobs_in_worker,
-               .on_message = on_job_notification, .needs = PACKAGE_NEEDS("duda", "duda-store"));
+               .worker_cancel = cancel_jobs_in_worker, .on_message = on_job_notification,
+               .needs = PACKAGE_NEEDS("duda", "duda-store"));

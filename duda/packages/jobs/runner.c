@@ -380,7 +380,7 @@ void jobs_runner_drain(struct jobs_runner *r)
     }
 }
 
-void jobs_runner_stop(struct jobs_runner *r)
+void jobs_runner_cancel(struct jobs_runner *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         struct jobs_slot *t = &r->slots[i];
@@ -390,5 +390,4 @@ void jobs_runner_stop(struct jobs_runner *r)
             duda_task_cancel(t->d);
         mk_timer_stop(&t->timer);
     }
-    mk_mem_free(r->slots);
 }
