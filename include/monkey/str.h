@@ -42,7 +42,7 @@ typedef struct mk_str {
 /** An absent string. */
 #define MK_STR_NULL (mk_str_of(MK_API_NULL, 0))
 
-/** The two arguments for "%.*s". */
+/** The two arguments for "%.*s". Evaluates `s` several times. */
 #define MK_STR_ARG(s)                                                                                        \
     (MK_API_CAST(int, (s).len < MK_STR_ARG_MAX ? (s).len : MK_STR_ARG_MAX)), ((s).p ? (s).p : "")
 /** The maximum length that MK_STR_ARG() passes. printf() takes an int, and ignores a negative precision. */

@@ -14,8 +14,10 @@ static void check_request(const struct condition_rules *rules, const struct mk_c
     static struct site site;
     char values[VALUES][TEXT_MAX];
     site_init(&site);
-    for (unsigned i = 0; i < VALUES; i++)
-        snprintf(values[i], TEXT_MAX, "%.*s", MK_STR_ARG(mk_str_cut(&text, '\n')));
+    for (unsigned i = 0; i < VALUES; i++) {
+        mk_str value = mk_str_cut(&text, '\n');
+        snprintf(values[i], TEXT_MAX, "%.*s", MK_STR_ARG(value));
+    }
     struct mk_exchange *x = site_get(&site, "/a/b.txt?x=1&y=%61+b&x=2", "A: a\r\nB: b\r\nCookie: c=d\r\n");
     MK_ASSERT(x);
     for (unsigned i = 0; i < VALUES; i++) /* which may be anything; the first one is Host */
