@@ -114,16 +114,9 @@ static void append_routes(struct mk_buf *out, const struct dev_source_set *u)
 
 void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_set *u, const char *extra)
 {
-    mk_buf_add(out, MK_STR("[PLUGINS]\n"));
-    for (size_t i = 0; i < u->n; i++) {
-        const char *object = dev_source_set_object_path(u->at[i]);
-        if (!*object)
-            continue;
-        mk_buf_add(out, MK_STR("    Load "));
-        dev_server_config_quote_path(out, object);
-        mk_buf_add_char(out, '\n');
-    }
-    mk_buf_add(out, MK_STR("    Load duda-dev\n[DUDA_DEV]\n    Service on\n"));
+    /* duda-dev is first, so that it stops last: until then it reports a service that calls exit(). Services are last, so
+     * that they stop before the databases and stores of `extra`. */
+    mk_buf_add(out, MK_STR("[PLUGINS]\n    Load duda-dev\n[DUDA_DEV]\n    Service on\n"));
     if (!extra || !dev_config_include_has(extra, "SERVER", NULL)) /* there can be only one such section */
         mk_buf_addf(out, "[SERVER]\n    WatchdogTimeout %ds\n", DEV_WATCHDOG_S);
     if (!extra || !dev_config_include_has(extra, "HOST", NULL))
@@ -131,6 +124,15 @@ void dev_server_config_write_back(struct mk_buf *out, const struct dev_source_se
     if (extra) {
         mk_buf_add(out, MK_STR("@INCLUDE "));
         dev_server_config_quote_path(out, extra);
+        mk_buf_add_char(out, '\n');
+    }
+    mk_buf_add(out, MK_STR("[PLUGINS]\n"));
+    for (size_t i = 0; i < u->n; i++) {
+        const char *object = dev_source_set_object_path(u->at[i]);
+        if (!*object)
+            continue;
+        mk_buf_add(out, MK_STR("    Load "));
+        dev_server_config_quote_path(out, object);
         mk_buf_add_char(out, '\n');
     }
     if (u->is_folder)

@@ -346,6 +346,7 @@ void duda_service_stop(struct mk_worker *worker, void *data)
 {
     const struct service_entry *service_entry = data;
     const struct duda_routes *routes = service_entry->service->routes;
+    duda_service_cancel(worker, data); /* services of older headers have no worker_cancel */
     for (size_t i = 0; i < routes->n; i++)
         if (duda_routes_at(routes, i)->kind == DUDA_IS_STOP)
             duda_routes_at(routes, i)->stop(worker);

@@ -50,12 +50,14 @@ static void write_config_text(const struct isolate_group *group, const char *roo
 {
     append_server_section(group, out);
     append_spool(group, out);
-    mk_buf_add(out, MK_STR("[PLUGINS]\n    Load isolate\n    Load "));
-    append_value(out, group->service);
+    mk_buf_add(out, MK_STR("[PLUGINS]\n    Load isolate\n"));
     for (size_t i = 0; i < group->settings->include.n; i++) {
         mk_buf_add(out, MK_STR("@INCLUDE "));
         append_value(out, group->include[i]);
     }
+    /* Last, so that it stops before the databases and stores of the included files. */
+    mk_buf_add(out, MK_STR("[PLUGINS]\n    Load "));
+    append_value(out, group->service);
     mk_buf_add(out, MK_STR("[HOST]\n    DocumentRoot "));
     append_value(out, group->document_root.len ? group->document_root : mk_str_from_c(root));
     mk_buf_add(out, MK_STR("[ROUTES]\n"));

@@ -124,6 +124,23 @@ def test_access_token_refresh_completes_without_its_client(start, provider):
     assert token_of(browser) == "access-2" and provider.refreshes == 1
 
 
+@pytest.mark.skipif(not services.has("kv"), reason="this build has no package kv")
+@pytest.mark.parametrize("order", [("duda-kv", "duda-oidc"), ("duda-oidc", "duda-kv")], ids=["store_first", "store_last"])
+def test_access_token_refresh_ends_before_its_store(start, provider, tmp_path, order):
+    """The refresh holds a lock of the store when the server stops."""
+    server = start("    TokenStore main\n", top=f"[KV]\n    Folder {tmp_path / 'kv'}\n", plugins=order, workers=1)
+    provider.lifetime = 1
+    browser = log_in(server, provider)
+    time.sleep(1.2)
+    provider.lifetime, provider.held["/token"] = 3600, threading.Event()
+    cookies = "; ".join(f"{n}={v}" for n, v in browser.cookies.items())
+    with server.connect() as client:
+        client.ask("/token", fields=[("Cookie", cookies)])
+        wait_until(lambda: provider.requests["/token"] == 2, "the refresh has begun")
+        server.stop()
+    provider.held["/token"].set()
+
+
 def test_access_token_of_a_provider_without_rotation(start, provider):
     server, provider.lifetime, provider.rotates = start(), 1, False
     browser = log_in(server, provider)

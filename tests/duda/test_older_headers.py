@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services built with the headers of an earlier release, whose structs had fewer members, run without a rebuild."""
 import json
+import re
+import signal
 
 import pytest
 
@@ -94,6 +96,57 @@ def test_service_built_with_smaller_structs_runs(monkey, tmp_path, header, membe
     assert (made.status, json.loads(made.text)) == (200, {"city": "Ulm", "zip": 89073})
     wrong = server.get("/places", method="POST", body=b'{"city": "Ulm", "zip": 100000}', fields=JSON)
     assert wrong.status in (400, 422) and "zip" in wrong.text
+
+
+TASKS = r"""
+#include <duda.h>
+
+static int start_task(struct duda_ctx *d)
+{
+    duda_log(d, MK_LOG_INFO, "start task begins");
+    int e = duda_sleep(d, 60000);
+    duda_log(d, MK_LOG_INFO, "start task ends");
+    return e;
+}
+
+static int later(struct duda_ctx *d)
+{
+    duda_log(d, MK_LOG_INFO, "later begins");
+    int e = duda_sleep(d, 60000);
+    duda_log(d, MK_LOG_INFO, "later ends");
+    return e;
+}
+
+static void stop(struct mk_worker *w)
+{
+    mk_worker_log(w, MK_LOG_INFO, "the service stops");
+}
+
+static int after(struct duda_ctx *d)
+{
+    return duda_after_response(d, later, NULL, 0) ? 500 : duda_puts(d, "started");
+}
+
+DUDA_SERVICE(older, DUDA_STOP(stop), DUDA_START_TASK(start_task), DUDA_GET("/after", after));
+"""
+HOOK = re.compile(r"^ *\.worker_cancel = duda_service_cancel, *\\\n", re.MULTILINE)
+
+
+@pytest.mark.processes("the server stops")
+@pytest.mark.parametrize("has_hook", [True, False], ids=["current", "older"])
+def test_tasks_end_before_their_service_stops(monkey, tmp_path, has_hook):
+    (hook,) = HOOK.findall((ROOT / "duda/include/duda/service.h").read_text())
+    flags = [] if has_hook else without(tmp_path, "service.h", hook)
+    server = monkey(plugins=[services.build(tmp_path, "older", TASKS, *flags)], workers=1)
+    server.allow("was cancelled: the worker stops")
+    assert server.get("/after").text == "started"
+    server.err.wait_for("start task begins")
+    server.err.wait_for("later begins")
+    server.tell(signal.SIGTERM)
+    server.wait()
+    log = server.err.text
+    before = log[:log.index("the service stops")]
+    assert "start task ends" in before and "later ends" in before, log
 
 
 @pytest.mark.parametrize("size", ["sizeof(struct duda_route) + 8", "offsetof(struct duda_route, routes)"], ids=["larger", "too_small"])

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -207,3 +208,17 @@ def test_page_of_an_endless_loop_shows_its_line(faulty):
     assert "WatchdogTimeout has expired" in page.text
     page = faulty.get("/left").text
     assert "closed the connection" in page and "endless" not in page, page
+
+
+def test_exit_of_a_stopping_service_is_reported(monkey, tmp_path):
+    (tmp_path / "exits.c").write_text("#include <duda.h>\n#include <stdlib.h>\n"
+                                      "static void stop(struct mk_worker *w) { (void)w; exit(3); }\n"
+                                      "static int hello(struct duda_ctx *d) { return duda_puts(d, \"hello\"); }\n"
+                                      "DUDA_SERVICE(exits, DUDA_STOP(stop), DUDA_GET(\"/\", hello));\n")
+    server = monkey(args=["run", "-p", "0", tmp_path / "exits.c"],
+                    environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    server.allow("crashed")
+    assert server.get("/").text == "hello"
+    server.tell(signal.SIGTERM)
+    server.wait()
+    server.err.wait_for(r"exit\(3\) ended the worker[^>]*exits\.c:3: in stop\(\)")

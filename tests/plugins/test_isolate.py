@@ -806,3 +806,57 @@ def test_isolated_daemon_leaves_terminal_with_all_processes(watch, guest, tmp_pa
     assert b"serves" in done.stdout
     master.tell(signal.SIGTERM)
     master.wait()
+
+
+STORES = r"""
+#define DUDA_USE "duda-store"
+#include <duda.h>
+#include <duda/store.h>
+#include <duda/task.h>
+
+static struct duda_ctx *task;
+
+static int hold_lock(struct duda_ctx *d)
+{
+    struct duda_store_lock lock;
+    int e = duda_store_lock(d, duda_store_find(d, NULL), MK_STR("lock"), 60000, 1000, &lock);
+    if (e)
+        return e;
+    duda_log(d, MK_LOG_INFO, "the task begins");
+    e = duda_sleep(d, 60000);
+    (void)!duda_store_unlock(d, &lock);
+    duda_log(d, MK_LOG_INFO, "the task ends");
+    return e;
+}
+
+static int start(struct mk_worker *w)
+{
+    return duda_task_spawn(w, &(struct duda_task){.name = "lock", .fn = hold_lock}, &task);
+}
+
+static void stop(struct mk_worker *w)
+{
+    (void)w;
+    duda_task_cancel(task);
+}
+
+static int hello(struct duda_ctx *d)
+{
+    return duda_puts(d, "hello");
+}
+
+DUDA_SERVICE(guest, DUDA_START(start), DUDA_STOP(stop), DUDA_GET("/", hello));
+"""
+
+
+@pytest.mark.skipif(not services.has("kv"), reason="this build has no package kv")
+def test_service_stops_before_the_stores_of_its_configuration(monkey, tmp_path):
+    tmp_path.chmod(0o755)
+    guest = services.build(tmp_path, "guest", STORES, packages=["store"])
+    (tmp_path / "data").mkdir()
+    (tmp_path / "group.conf").write_text(f"[PLUGINS]\n    Load duda-kv\n[KV]\n    Folder {tmp_path / 'data'}\n")
+    server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n    Include {tmp_path / 'group.conf'}\n",
+                    sections="[ROUTES]\n    /* isolate guest\n")
+    server.err.wait_for("the task begins")
+    server.stop()
+    assert "the task ends" in server.err.text

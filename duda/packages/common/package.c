@@ -109,6 +109,14 @@ static void *instance_at(const struct package_type *kind, struct package_worker 
     return package_worker->instances + i * kind->size;
 }
 
+void package_worker_cancel(struct mk_worker *w, void *data)
+{
+    const struct package_type *kind = ((const struct package_sections *)data)->kind;
+    struct package_worker *package_worker = mk_worker_data(w, kind->plugin);
+    for (size_t i = 0; package_worker && i < package_worker->n; i++)
+        kind->cancel(instance_at(kind, package_worker, i));
+}
+
 void package_worker_stop(struct mk_worker *w, void *data)
 {
     const struct package_type *kind = ((const struct package_sections *)data)->kind;

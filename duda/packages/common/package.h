@@ -113,6 +113,8 @@ struct package_type {
     /* Opens an instance. Returns 0 or a negated errno value; -EEXIST: a section of another type already has
      * the Name. If the pointer is NULL, the instance is a copy of the settings. */
     int (*open)(void *instance, struct mk_worker *w, const void *settings);
+    /* Cancels the tasks of the instance, for package_worker_cancel(). */
+    void (*cancel)(void *instance);
     /* Also called if open() failed; may be NULL. */
     void (*close)(void *instance);
 };
@@ -172,6 +174,7 @@ const char *package_test_folder(void);
  * package_load(). */
 int package_load(const struct package_type *kind, struct mk_config *config, void **data);
 int package_worker_start(struct mk_worker *w, void *data);
+void package_worker_cancel(struct mk_worker *w, void *data);
 void package_worker_stop(struct mk_worker *w, void *data);
 /* Return this worker's instance of the section with that Name; `name` NULL selects PACKAGE_MAIN, or the only
  * section. Without such a section, they log an error and return NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: the section [JOBS], and the job types that a worker runs. In a worker, it starts after the
- * stores and services, and stops before them. */
+ * stores and services, and cancels its jobs before they stop. */
 #include <errno.h>
 #include <monkey/plugin.h>
 

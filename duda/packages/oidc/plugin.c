@@ -108,18 +108,24 @@ static int open_oidc(void *instance, struct mk_worker *w, const void *settings)
     return 0;
 }
 
-static void close_oidc(void *instance)
+static void cancel_oidc(void *instance)
 {
     struct oidc_provider *p = instance;
     while (p->refreshes)
         duda_task_cancel(p->refreshes->task);
+}
+
+static void close_oidc(void *instance)
+{
+    struct oidc_provider *p = instance;
+    cancel_oidc(p);
     package_jwks_close(&p->jwks);
 }
 
 PACKAGE_TYPE(oidc, "OIDC", struct oidc_settings, struct oidc_provider,
              "An OpenID Connect provider at which users of Duda services log in.", .location = "Issuer",
              .max = PACKAGE_SECTIONS_MAX, .check_section = check_oidc_section, .open = open_oidc,
-             .close = close_oidc);
+             .cancel = cancel_oidc, .close = close_oidc);
 
 /* Called for each host, when the packages have declared their stores. */
 static int check_token_stores(struct mk_config *config, struct mk_vhost *h, void *data, void **host_data)
@@ -155,4 +161,5 @@ static int load_oidc(struct mk_config *config, void **data)
 
 PACKAGE_PLUGIN(oidc, "OpenID Connect for Duda services.", .sections = sections, .load = load_oidc,
                .host = check_token_stores, .worker_start = package_worker_start,
-               .worker_stop = package_worker_stop, .needs = PACKAGE_NEEDS("duda-http", "duda-store", "duda"));
+               .worker_cancel = package_worker_cancel, .worker_stop = package_worker_stop,
+               .needs = PACKAGE_NEEDS("duda-http", "duda-store", "duda"));
