@@ -336,8 +336,9 @@ def test_killed_worker_loses_no_span_of_others(start, collector, has_helper):
     connections, n = [server.connect() for _ in range(24)], 0
     for c in connections:
         assert c.get("/index.html?before").status == 200
+        assert c.get("/none").status == 404  # the worker reads this request after it has recorded the span before
     if has_helper:
-        collector.wait_for(len(connections))
+        collector.wait_for(2 * len(connections))
     os.kill(its_worker if has_helper else next(pid for pid in server.workers if pid != its_worker), signal.SIGKILL)
     if has_helper:
         wait_until(lambda: not os.path.exists(f"/proc/{helper}"), "the end of the helper")

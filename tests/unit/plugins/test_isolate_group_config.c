@@ -31,8 +31,8 @@ static void group_config_has_service_and_no_static_files(void **state)
     store(&g, fd, text);
     assert_non_null(strstr(text, "    Workers 3\n    Sandbox on\n"));
     assert_non_null(strstr(text, "    HandlerTimeout 1500ms\n"));
-    assert_non_null(strstr(text, "    Load isolate\n    Load /srv/monkey-shop.so\n"));
-    assert_non_null(strstr(text, "@INCLUDE /srv/a $${b}.conf\n"));
+    assert_non_null(strstr(text, "[PLUGINS]\n    Load isolate\n"));
+    assert_non_null(strstr(text, "@INCLUDE /srv/a $${b}.conf\n[PLUGINS]\n    Load /srv/monkey-shop.so\n"));
     assert_non_null(strstr(text, "    DocumentRoot /empty\n[ROUTES]\n    /shop/* shop\n"));
     s = (struct isolate_settings){.workers = 1};
     g.mounts = NULL;
