@@ -619,7 +619,7 @@ def test_saved_enable_replaces_the_drain_of_the_file(saving):
         each.now_lists(a, b)
         assert each.state_of(b) == "up" and each.lines == [f"{b.address} discovered weight=3"]
         share = counts(each.it, 40, [a, b])[0]
-        assert share in (9, 10, 11), "an update of the list begins a new round"
+        assert share in (9, 10, 11), "b has three times the weight of a"
 
 
 def test_unsaved_change_of_listed_server_ends_when_it_is_unlisted(saving):
